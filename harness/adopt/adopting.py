@@ -118,7 +118,10 @@ def adopt(order: Order, assembly: Assembly, say: Say) -> Adopted:
     tool = leanest_tool(assembly, lambda tool: tool.only_loop is None or tool.only_loop[0] == "closed")
     warms = tool is not None and tool.saturates and JVM in adopted.processes
     generator = ALWAYS_HERE if tool is None else tool.name
-    place.write_experiment(_comments(adopted), generator, generator if warms else None)
+    if guess is None and place.experiment.is_file():
+        say(f"taken as it is: {place.experiment} (without it, it is written anew)")
+    else:
+        place.write_experiment(_comments(adopted), generator, generator if warms else None)
     return adopted
 
 
@@ -217,7 +220,7 @@ def _comments(adopted: Adopted) -> list[str]:
             for item in masked
         ),
         *(f"not sent: {item}" for item in adopted.listed.remarks),
-        "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's",
+        "cpus = 1: one CPU for all threads and processes of the service; the others are the load's",
     ]
 
 

@@ -118,7 +118,9 @@ def running_service(
         try:
             instance = assembly.launcher.launch(spec)
         except TrialFailure as failure:
-            raise DoesNotStart("start", failure.reason) from None
+            hint = "; what was built is the folder {artifact}: {artifact}/PROGRAM is a program in it"
+            names_none = any(f"[Errno {errno}]" in failure.reason for errno in (2, 13))
+            raise DoesNotStart("start", failure.reason + hint * names_none) from None
         cleanup.callback(ledger.forget, instance.record.pid)
         cleanup.callback(instance.stop)
         ledger.note(pid=instance.record.pid, role=implementation.name, port=instance.record.port)
@@ -144,7 +146,7 @@ def _answers(
         return True
     text = _complaint(folder)
     if first.gone:
-        raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer: {text}")
+        raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer; {text}")
     addresses = {at for _, listening in _processes(record.pid) for at in listening}
     wanted = endpoint.url.removeprefix("http://")
     own, ends = f"[::1]:{endpoint.port}", (wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}")
@@ -162,11 +164,11 @@ def _answers(
     elif first.answer is not None:
         why = (
             f"it answers GET {path} with {first.answer.status}, which means that it is not ready, for {within_s:g} s: "
-            f"--ready-within waits longer; it printed: {text}"
+            f"--ready-within waits longer; {text}"
         )
     else:
         listens = f"it listens on {wanted}" if addresses else "it listens on no port yet"
-        why = f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {text}"
+        why = f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; {text}"
     raise DoesNotStart("start", why)
 
 
@@ -176,7 +178,8 @@ def _complaint(folder: Path) -> str:
             text = (folder / name).read_bytes()[-_TAIL:].decode(errors="replace")
             lines = [line.strip() for line in text.splitlines() if line.strip()]
             if lines:
-                return next((line for line in reversed(lines) if "error" in line.lower()), lines[-1])[:300]
+                line = next((line for line in reversed(lines) if "error" in line.lower()), lines[-1])
+                return f"it printed: {line[:300]}"
     return "it printed nothing"
 
 

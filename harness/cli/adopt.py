@@ -25,6 +25,10 @@ from harness.rows.session_results import results_of
 
 #: Blocks of the first measurement; the profile itself has as many as a comparison takes.
 BLOCKS = 3
+#: What an experiment that is written here has.
+PROFILES = ("smoke", "quick")
+#: Headers, in lower case, that are recorded with the requests.
+SECRET = ("authorization", "cookie", "proxy-authorization", "x-api-key")
 
 
 def adopt_command(
@@ -73,7 +77,10 @@ def adopt_command(
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
     order = Order(folder=folder, name=name, start=start, build=build, requests=requests, ready_s=ready_within)
-    root, chosen = find_root(), workspace_of(order).name
+    root, place = find_root(), workspace_of(order)
+    chosen = place.name
+    if profile not in PROFILES and not (no_measure or place.experiment.is_file()):
+        raise InputError("unknown profile", place="--profile", found=profile, allowed=", ".join(PROFILES))
     if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():
         allowed = f"another one, such as my-{chosen}"
         raise InputError("a name of this project's own", place="--name", found=chosen, allowed=allowed)
@@ -140,6 +147,10 @@ def _print(adopted: Adopted) -> None:
     left = [f"left out: {item}" for item in (*adopted.listed.left_out, *recording.left_out)]
     for text in (*left, *(f"not sent: {remark}" for remark in adopted.listed.remarks)):
         say(text, indent="  ", hang="    ")
+    secret = {name for item in recording.recorded for name in item.asked.headers if name.lower() in SECRET}
+    if secret:
+        held = ", ".join(sorted(secret))
+        say(f"warning: {place.contract} and the records of loads hold {held}: keep them as secret", hang="  ")
     print(f"{place.service_toml}: the start command")
     print(f"{place.experiment}: the experiment, with each guess as a comment")
 

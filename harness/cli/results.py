@@ -266,6 +266,8 @@ def _print_trials(results: Results) -> None:
         flags = sorted(results.flags.items(), key=lambda pair: -pair[1])
         text = "; ".join(f"{FLAG_WORDS.get(flag, flag)}: {n}" for flag, n in flags)  # type: ignore[call-overload]
         say(f"Flagged trials of {results.n_made}: {text}.", hang="  ")
+    if results.young:
+        say(f"Young, not warm: {', '.join(results.young)} had not settled when it was measured.", hang="  ")
 
 
 def _print_reasons(results: Results) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.evidence.metrics import METRICS, Better, Metric, metrics_of, with_metric
+from harness.analysis.stats.ages import young_arms
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.comparisons import compare as compare_trials
 from harness.analysis.stats.session_agreement import SessionAgreement, agreement
@@ -81,6 +82,7 @@ class Results:
     exclusion_reasons: dict[str, int]
     flags: dict[str, int]
     runtime_cpus: Mapping[str, Mapping[str, str]]
+    young: tuple[str, ...]  # variants whose processes had not settled, in some combination of levels
     factors: tuple[str, ...]
     metrics: tuple[Metric, ...]
     rows: pd.DataFrame
@@ -160,6 +162,7 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
         exclusion_reasons=_counts(trials["exclusion_reason"].dropna()),
         flags=_counts(trials["flags"].fillna("").str.split().explode().dropna()),
         runtime_cpus=_runtime_cpus(evidence),
+        young=tuple(young_arms(trials)),
         factors=evidence.factors,
         metrics=shown,
         rows=overview(trials, shown, reference=evidence.reference, by=evidence.factors),

@@ -142,7 +142,11 @@ def test_a_wrong_guess_ends_in_one_line_that_names_the_line_to_change(root: Path
     file.write_text(file.read_text("utf-8").replace('"--wrong"', '"{port}"'), "utf-8")
     done = rematch(root, *words)
     assert done.returncode == 0, done.stderr
-    assert "taken as it is" in done.stdout
+    assert done.stdout.count("taken as it is") == 1
+    experiment = root / "elsewhere/app-rematch/app.toml"
+    experiment.write_text(experiment.read_text("utf-8").replace("users = 16", "users = 3"), "utf-8")
+    assert rematch(root, *words).stdout.count("taken as it is") == 2
+    assert "users = 3" in experiment.read_text("utf-8")
 
 
 def test_npm_start_is_kept_and_a_service_on_ipv6_alone_is_measured_there(root: Path) -> None:
