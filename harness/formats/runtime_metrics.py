@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runtimes and services say of themselves: metrics in the Prometheus text format, a JVM's native memory and CPUs.
+"""What runtimes and services say of themselves: metrics in the Prometheus text format, and CPUs.
 
 Go's ``runtime/metrics`` stand there under the names that client_golang derives. Pauses are a sum since the process
 started: of two scrapes the difference tells how long the pauses between them were together, but not when. CPUs that a
 runtime goes by: ``/sched/gomaxprocs`` of Go 1.21 and newer, and the lines that HotSpot writes when it starts (the
-collector under ``-Xlog:gc``, the number under ``-Xlog:gc*`` and from JDK 17 on). A JVM's memory is what ``jcmd PID
-VM.native_memory summary`` prints (JDK 17 to 25): reserved is address space; committed is backed by memory or swap, and
-may still be untouched.
+collector under ``-Xlog:gc``, the number under ``-Xlog:gc*`` and from JDK 17 on).
 
 A control group that used up its quota stands still until the period (100 ms as a rule) ends, which looks just like a
 collection. Its counters say that it happened between two readings and for how long, not when; so a span is the whole
@@ -32,12 +30,6 @@ from harness.model import Frozen, RuntimeCpus
 _SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*) (?P<value>\S+)(?: -?\d+)?")
 _PAUSES = ("go_sched_pauses_total_gc_seconds_sum", "go_gc_pauses_seconds_sum")
 _HEAP = "go_memory_classes_"
-_AMOUNTS = (
-    r"reserved=(?P<reserved>[0-9]{1,19})(?P<ru>[KMG]?B), committed=(?P<committed>[0-9]{1,19})(?P<cu>[KMG]?B)"
-)
-_TOTAL = re.compile(rf"Total: {_AMOUNTS}")
-_CATEGORY = re.compile(rf"-\s+(?P<name>\S.*?) \({_AMOUNTS}(?:, readonly=\d+[KMG]?B)?\)")
-_UNITS = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
 
 
 class LastCollection(Frozen):
@@ -82,44 +74,6 @@ def parse_runtime_metrics(text: str) -> RuntimeMetrics:
             if key.startswith(_HEAP)
         },
         gauges=plain,
-    )
-
-
-class Committed(Frozen):
-    """The memory of one category."""
-
-    reserved_bytes: int
-    committed_bytes: int
-
-
-class NativeMemory(Frozen):
-    """A summary, with the categories in the order they were printed."""
-
-    total: Committed
-    categories: dict[str, Committed]
-
-
-def parse_nmt(text: str) -> NativeMemory:
-    """Parse one summary; raises InputError: there is no total: tracking was off, or this is something else."""
-    total: Committed | None = None
-    categories: dict[str, Committed] = {}
-    for line in map(str.strip, text.splitlines()):
-        if match := _TOTAL.fullmatch(line):
-            total = _committed(match)
-        elif match := _CATEGORY.fullmatch(line):
-            categories[match["name"]] = _committed(match)
-    if total is None:
-        raise InputError(
-            "no total of native memory", found=next((line for line in text.splitlines() if line.strip()), "")[:80],
-            allowed="jcmd PID VM.native_memory summary of a JVM started with -XX:NativeMemoryTracking=summary",
-        )  # fmt: skip
-    return NativeMemory(total=total, categories=categories)
-
-
-def _committed(match: re.Match[str]) -> Committed:
-    return Committed(
-        reserved_bytes=int(match["reserved"]) * _UNITS[match["ru"]],
-        committed_bytes=int(match["committed"]) * _UNITS[match["cu"]],
     )
 
 

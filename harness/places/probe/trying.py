@@ -244,7 +244,7 @@ SHARES = (0.2, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0)
 _KEPT, _CALM = 0.97, 5.0
 #: Below this share of what users who wait were answered a service is far from its limit.
 _FAR = 0.75
-SECONDS, SHORTEST_S = 60, 20
+SECONDS = 60
 _FIT_S = 3.0
 
 #: Of every such minute, said before it begins.

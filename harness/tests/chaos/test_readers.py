@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.errors import RematchError
 from harness.formats.runtime_log import read_runtime_log
-from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
+from harness.formats.runtime_metrics import parse_runtime_metrics
 from harness.places.hosts.ssh.settings import FILE as HOSTS
 from harness.places.hosts.ssh.settings import host_names
 from harness.project import EXPERIMENTS, LEDGERS
@@ -97,10 +97,6 @@ def runtime_log(data: bytes, folder: Path, rng: random.Random) -> None:
     read_runtime_log(written(data, folder, name), process_start_epoch_s=rng.choice([None, 1.7e9]))
 
 
-def nmt(data: bytes, folder: Path, rng: random.Random) -> None:
-    parse_nmt(data.decode("utf-8", "replace"))
-
-
 def prometheus(data: bytes, folder: Path, rng: random.Random) -> None:
     parse_runtime_metrics(data.decode("utf-8", "replace"))
 
@@ -152,7 +148,6 @@ def every() -> dict[str, Reader]:
     return {
         **readers,
         **{name: Reader(files, runtime_log) for name, files in logs.items()},
-        "nmt": Reader(recordings(f"{GOLDEN}/nmt/*"), nmt, ""),
         "prometheus": Reader(recordings(f"{GOLDEN}/runtime_metrics/*"), prometheus, ""),
         "experiment": Reader(tuple(path.read_bytes() for path in studies), experiment, ".toml"),
         "service": Reader(recordings("services/strings/go-nethttp/service.toml"), service, "service.toml"),
@@ -162,9 +157,9 @@ def every() -> dict[str, Reader]:
     }
 
 
-NAMES = (*RESULTS, *LOGS, "nmt", "prometheus", "experiment", "service", "requests", "cases", "hosts")
+NAMES = (*RESULTS, *LOGS, "prometheus", "experiment", "service", "requests", "cases", "hosts")
 #: Recordings of lines, of which a part is enough.
-LINES = {*RESULTS, *LOGS, "nmt", "prometheus"} - {"k6 json", "oha sqlite", "jfr json"}
+LINES = {*RESULTS, *LOGS, "prometheus"} - {"k6 json", "oha sqlite", "jfr json"}
 
 #: What takes the place of a byte, a word, a cell, a key or a value.
 JUNK = (

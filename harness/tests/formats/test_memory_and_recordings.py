@@ -19,7 +19,6 @@ from harness.formats.runtime_metrics import (
     answered,
     go_cpus,
     jvm_cpus,
-    parse_nmt,
     parse_runtime_metrics,
     throttle_spans,
 )
@@ -67,23 +66,6 @@ def test_instants_and_durations_keep_their_decimals() -> None:
     for wrong in ("PT", "5 s", ""):
         with pytest.raises(ValueError, match="not a duration"):
             duration_s(wrong)
-
-
-@pytest.mark.parametrize("collector", ["G1", "Z"])
-def test_the_categories_of_native_memory_add_up_to_its_total(collector: str) -> None:
-    found = parse_nmt((GOLDEN / "nmt" / f"jdk25-{collector}.txt").read_text())
-    assert {"Java Heap", "Class", "Thread", "Code", "GC", "Shared class space"} <= found.categories.keys()
-    assert found.categories["Java Heap"].committed_bytes == 40960 * 1024
-    assert sum(c.committed_bytes for c in found.categories.values()) == pytest.approx(
-        found.total.committed_bytes, rel=1e-3
-    )
-
-
-def test_a_foreign_line_of_native_memory_is_left_out_and_no_total_is_refused() -> None:
-    text = (GOLDEN / "nmt" / "jdk25-G1.txt").read_text()
-    assert parse_nmt(text + "\nsomething else\n") == parse_nmt(text)
-    with pytest.raises(InputError, match="NativeMemoryTracking"):
-        parse_nmt("4711:\nNative memory tracking is not enabled\n")
 
 
 @pytest.mark.parametrize("release", ["1.21-collector", "1.24-collector", "1.26-nethttp"])
