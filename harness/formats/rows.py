@@ -168,12 +168,15 @@ def read_block(block: Block, layout: Layout, columns: Sequence[int] = ()) -> tup
 
 
 def _quickly(block: Block, layout: Layout, wanted: Sequence[int]) -> dict[int, Texts] | None:
-    """Split a block by Arrow; ``None``: a record is not one line, or it is too small to load Arrow for it."""
+    """Split a block by Arrow; ``None``: a record is not one line, it is too small to load Arrow, or there is no Arrow."""
     small = len(block.data) < ARROWS_BYTES and "pyarrow" not in sys.modules
     if layout.row_prefix or small or not block.data.endswith(b"\n"):
         return None
-    import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
-    from pyarrow import csv as arrow_csv
+    try:
+        import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+        from pyarrow import csv as arrow_csv
+    except ModuleNotFoundError:  # `pip install .` does without its 165 MB
+        return None
 
     # A copy in memory that is Arrow's. Its threads let go of a block some time after its table is here; to let go of
     # the interpreter's memory they ask for its lock, and a thread that asks while the interpreter ends takes the whole
