@@ -75,6 +75,7 @@ NUMBERS: Mapping[str, str] = {
     "n_flows": "passes through a flow that were begun",
     "n_flows_right": "passes whose last step was answered rightly",
     "offered_per_s": "rate that an open loop was asked for",
+    "late_share": "share of the requests that the load generator itself sent more than 50 us late",
     "throughput_per_s": "correct answers per second, from the first request to the last answer",
     "measurement_s": "length of the measurement",
     "settle_s": "beginning of the load that no metric counts",
