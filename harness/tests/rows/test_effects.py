@@ -112,8 +112,8 @@ def corner(variant: str, method: str) -> dict[str, str]:
     return {"variant": variant, "method": method}
 
 
-OURS = ([corner("java", "ours")], [corner("go", "ours")])
-BY_METHOD = ([*OURS[0], corner("go", "old")], [*OURS[1], corner("java", "old")])
+WARM = ([corner("java", "ours")], [corner("go", "ours")])
+BY_METHOD = ([*WARM[0], corner("go", "old")], [*WARM[1], corner("java", "old")])
 
 
 def corner_trials() -> pd.DataFrame:
@@ -149,4 +149,4 @@ def test_a_contrast_of_cells_that_nothing_tells_apart_is_refused() -> None:
     with pytest.raises(InputError, match="several trials in one block"):
         contrast(corner_trials(), RATE, "method", [{"variant": "java"}], [{"variant": "go"}])
     with pytest.raises(InputError, match="as many cells over as under; found '2 and 1'"):
-        contrast(corner_trials(), RATE, "method", BY_METHOD[0], OURS[1])
+        contrast(corner_trials(), RATE, "method", BY_METHOD[0], WARM[1])
