@@ -22,6 +22,7 @@ from harness.model.phrases import counted
 from harness.project import find_root
 from harness.questions import claims
 from harness.questions.claims import JudgedClaim, JudgedTest, counts
+from harness.questions.claims.evaluation import Judgement
 from harness.questions.claims.words import (
     OUTCOME_WORDS,
     VERDICT_WORDS,
@@ -29,10 +30,10 @@ from harness.questions.claims.words import (
     here_words,
     measured_words,
     number,
-    outcome_words,
     passed_over_words,
     place_words,
     predicate_words,
+    then_words,
     unit,
     verdict_words,
 )
@@ -164,7 +165,8 @@ def _of_test(judged: JudgedTest) -> Iterable[tuple[str, Any]]:
     if test.published is not None and judged.published is not None:
         holds = OUTCOME_WORDS["holds" if judged.published_holds else "fails"]
         yield "published", f"{number(judged.published, unit(test))}, {holds} ({place_words(test.published)})"
-    yield "then", outcome_words(judged.then)
+    yield "then", then_words(judged.then)
+    yield "then, ours", then_words(judged.then_ours) if test.then_ours else None
     yield "here", measured_words(judged)
     yield "since then", judged.not_reproduced
     for candidate in judged.choice.passed_over:
@@ -214,8 +216,8 @@ def _plain_test(judged: JudgedTest) -> dict[str, Any]:
         "unit": unit(judged.test),
         **fields_of(judged, "published", "published_holds", "outcome", "size"),
         "why": judgement.why,
-        "then": fields_of(judged.then, "outcome", "why"),
-        "then_ours": fields_of(judged.then_ours, "outcome", "why"),
+        "then": _plain_then(judged.then),
+        "then_ours": _plain_then(judged.then_ours),
         "not_reproduced": judged.not_reproduced,
         "measured": measured,
         "passed_over": [
@@ -227,6 +229,12 @@ def _plain_test(judged: JudgedTest) -> dict[str, Any]:
             for candidate in judged.choice.passed_over
         ],
     }
+
+
+def _plain_then(judgement: Judgement) -> dict[str, Any]:
+    row = judgement.row
+    measured = None if row is None else _plain_row(row["filter"], row)
+    return fields_of(judgement, "outcome", "why") | {"measured": measured}
 
 
 def _plain_row(number: RowFilter, row: Mapping[str, Any]) -> dict[str, Any]:

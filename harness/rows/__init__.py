@@ -4,7 +4,7 @@
 from harness.analysis.audit.session_checks import slope_within, speed_response
 from harness.publish.figures.style import log_scale
 from harness.rows.drawing import forest, intervals, page
-from harness.rows.effects import block_mean, elasticities, interactions, scaling_law
+from harness.rows.effects import block_mean, contrast, elasticities, interactions, scaling_law
 from harness.rows.equal_speed import at_equal_speed, beside_neighbours
 from harness.rows.latency_peaks import attribute, attribution, latency_over_time, slow_requests
 from harness.rows.places import between, over_sessions
@@ -30,8 +30,8 @@ from harness.rows.warming import even, leads, races, warm_up, warm_up_curves, wa
 
 __all__ = [
     "Question", "Session", "along", "at_equal_speed", "at_levels", "attribute", "attribution",
-    "behind", "beside_neighbours", "between", "block_mean", "builds", "compare", "count", "counts",
-    "detectable", "dots", "elasticities", "even", "fact", "find_session", "forest", "interactions",
+    "behind", "beside_neighbours", "between", "block_mean", "builds", "compare", "contrast", "count",
+    "counts", "detectable", "dots", "elasticities", "even", "fact", "find_session", "forest", "interactions",
     "intervals", "latency_over_time", "leads", "log_scale", "means", "notes", "of_estimate", "of_one_age",
     "open_session", "over_sessions", "overview", "page", "pairs", "parts", "pivot", "races", "scaling_law",
     "sessions_of", "shown", "slope_within", "slow_requests", "speed_response", "stack", "tidy", "used",

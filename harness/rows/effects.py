@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of effects: of factors together, of a step within blocks, of a slow core; and the universal scalability law
-(Gunther 2007) of each variant, throughput against cores."""
+"""Rows of effects: of factors together, of cells and of a step within blocks, of a slow core; and the universal
+scalability law (Gunther 2007) of each variant, throughput against cores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from harness.analysis.audit.session_checks import speed_response
-from harness.analysis.stats.factor_effects import Interaction
+from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.factor_effects import METHOD, Interaction
 from harness.analysis.stats.factor_effects import interactions as interactions_of
 from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.pairing import counting, inputs_of
 from harness.analysis.stats.scaling import FEWEST_SIZES, N_RESAMPLES, fit_usl
+from harness.errors import InputError
 from harness.model import Verdict
 from harness.rows.results import of_estimate
 from harness.rows.schema import empty, stack, tidy
@@ -58,6 +62,44 @@ def _row(effect: Interaction, name: str, metric: str) -> dict[str, Any]:
         "verdict": str(Verdict.NOT_ABOUT_SERVICES if effect.not_about else verdict), "p": effect.p_adjusted,
         "n_blocks": effect.n_blocks, "why": effect.not_about or row["why"],
     }  # fmt: skip
+
+
+def contrast(
+    trials: pd.DataFrame, metric: str, name: str, over: Sequence[Mapping[str, str]],
+    under: Sequence[Mapping[str, str]], *, level: float = 0.95, **about: Any,
+) -> pd.DataFrame:  # fmt: skip
+    """Return the product of the cells ``over`` over that of the cells ``under`` as one row: of one cell each a ratio,
+    of two a ratio of ratios. The interval is Student's, of logarithms within the blocks that have every cell.
+
+    Args:
+        over, under: as many cells, each the values of some columns. about: further columns, such as a label.
+
+    Raises:
+        InputError: other numbers of cells, or a cell with several trials in one block.
+    """
+    if not over or len(over) != len(under):
+        numbers = f"{len(over)} and {len(under)}"
+        raise InputError("a contrast has as many cells over as under", place=name, found=numbers)
+    counted = counting(trials).dropna(subset=[metric])
+    cells = []
+    for cell in (*over, *under):
+        own = counted
+        for column, value in cell.items():
+            own = own[own[column] == value]
+        own = own.set_index(["session_id", "block"])
+        if own.index.has_duplicates:
+            levels = ", ".join(cell.values())
+            raise InputError("a cell has several trials in one block", place=name, found=levels)
+        cells.append(own)
+    blocks = reduce(pd.Index.intersection, [own.index for own in cells])
+    row = {"name": name, "kind": "fit", "metric": metric, "unit": "ratio", "n_blocks": len(blocks), **about}
+    if blocks.empty:
+        return tidy([row | {"why": "no block has a trial of every cell"}])
+    logs = np.log([own.loc[blocks, metric].to_numpy(dtype="float64") for own in cells])
+    products = [np.exp(side.sum(axis=0)) for side in (logs[: len(over)], logs[len(over) :])]
+    inputs = dict.fromkeys(inputs_of(pd.concat([own.loc[blocks].reset_index() for own in cells])))
+    ratio = of_estimate(effect_size_ci(*products, paired=True, level=level, inputs=tuple(inputs)))
+    return tidy([row | ratio | {"n_trials": len(inputs), "method": METHOD}])
 
 
 def block_mean(values: pd.Series[float], *, level: float = 0.95, **about: Any) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from harness.model.age import YOUNG
 from harness.model.claim import RowFilter
 from harness.model.digits import whole_percent
 from harness.project import EXPERIMENTS
+from harness.rows.equal_speed import beside_neighbours
 from harness.rows.results import means, of_comparison
 from harness.rows.schema import records
 from harness.rows.session import Session
@@ -50,13 +51,15 @@ _EQUAL = (Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE)
 
 
 def row_of(
-    session: Session, wanted: RowFilter, *, limit: float = 1.0, margin: float = 0.05, bounded: bool = True
-) -> dict[str, Any] | str:
+    session: Session, wanted: RowFilter, *, limit: float = 1.0, margin: float = 0.05, bounded: bool = True,
+    slowed: bool = False,
+) -> dict[str, Any] | str:  # fmt: skip
     """Return the record that a filter names, or why the session does not have it.
 
     Args:
         margin: within which of the limit a ratio is equal to it, as a share.
         bounded: refuse where something else than the services bounded the trials.
+        slowed: count trials that a neighbour slowed at the session's usual speed, where they are many.
 
     Raises:
         InputError: the session is not tidied, or the metric is no column of its trials.
@@ -65,6 +68,9 @@ def row_of(
     trials = _trials(session, wanted)
     if isinstance(trials, str):
         return trials
+    if slowed:
+        by = [] if wanted.along is None else [factor_column(wanted.along)]
+        trials = beside_neighbours(trials, metric, by=by)
     variant = wanted.variant
     if wanted.along is not None:
         variant, own = wanted.where[wanted.along], trials[trials["variant"] == wanted.variant]

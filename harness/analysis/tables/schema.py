@@ -248,6 +248,7 @@ _LEDGER: Mapping[str, tuple[ColumnType, str]] = {
         "what the source's programs on its runtimes say by its method: `holds`, `fails`, `undecided`, "
         "`not measured` with the reason, or `not needed` with the numbers that say so",
     ),
+    "verdict_then_ours": ("string", "what they say by our method: the same words"),
     "verdict_now": ("string", "what `measured` says: the same words"),
     "not_reproduced": (
         "string",

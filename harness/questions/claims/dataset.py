@@ -56,7 +56,8 @@ def judge_all(sessions: Sessions, *, root: Path | None = None) -> tuple[JudgedCl
 
 def results(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
     """Return the rows of the ledger: ``<verdict>``, ``judged`` (either way) and ``all`` count claims; of each claim
-    with a measured number ``verdict`` is a fact in words, and ``here`` the number that decided it, if it has one."""
+    with a measured number ``verdict`` is a fact in words, and ``here`` the number that decided it, if it has one. Of
+    the source's programs ``then``, ``then_ours`` and ``not_reproduced`` are facts of each measured ``number``."""
     numbers = {verdict.value: n for verdict, n in counts(judged).items()}
     numbers |= {"all": len(judged), "judged": sum(claim.verdict.judged for claim in judged)}
     counted = [count(name, n, "claims") for name, n in numbers.items()]
@@ -64,6 +65,14 @@ def results(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
 
 
 def _rows(claim: JudgedClaim) -> Iterator[dict[str, Any]]:
+    for place, each in enumerate(claim.tests, 1):
+        for name, judgement, text in (
+            ("then", each.then, each.then.outcome),
+            ("then_ours", each.then_ours, each.then_ours.outcome),
+            ("not_reproduced", each.then, each.not_reproduced),
+        ):
+            if judgement.row is not None and text is not None:
+                yield fact(name, text, judgement.row["inputs"]) | {"number": str(place)}
     test = claim.shown
     if test.row is None:
         return
@@ -137,7 +146,10 @@ def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
         "measured": row.get("value"),
         "here": here_words(test.row),
         **{name: row.get(name) for name in ("low", "high", "n", "bound_by", "session", "machine")},
+        "then": here_words(test.then.row),
+        "then_ours": here_words(test.then_ours.row),
         "verdict_then": outcome_words(test.then),
+        "verdict_then_ours": outcome_words(test.then_ours),
         "verdict_now": outcome_words(test.judgement),
         "not_reproduced": test.not_reproduced,
         "outcome": test.outcome,

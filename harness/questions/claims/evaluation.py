@@ -31,12 +31,13 @@ _WHY: Mapping[Outcome, str] = {"holds": "fulfils it", "fails": "excludes it", "u
 
 
 class Judgement(NamedTuple):
-    """What a row says of a predicate, and why. ``p_adjusted``: over the ``n_family`` numbers of its family."""
+    """What a ``row`` says of a predicate, and why. ``p_adjusted``: over the ``n_family`` numbers of its family."""
 
     outcome: Outcome
     why: str
     p_adjusted: float | None = None
     n_family: int = 0
+    row: Row | None = None
 
 
 def evaluate(predicate: Predicate, row: Row, p_adjusted: float | None = None, n_family: int = 0) -> Judgement:
@@ -283,7 +284,8 @@ def _judgements(
     def judgement(key: tuple[str, int], choice: Choice) -> Judgement:
         if choice.row is None:
             return Judgement("not testable", choice.why)
-        return evaluate(tests[key].predicate, choice.row, *adjusted.get(key, (None, 0)))
+        judged = evaluate(tests[key].predicate, choice.row, *adjusted.get(key, (None, 0)))
+        return judged._replace(row=choice.row)
 
     return {key: (choice, judgement(key, choice)) for key, choice in choices.items()}
 

@@ -71,12 +71,13 @@ def newest_sessions(root: Path, names: Iterable[str], *, bundled_only: bool = Fa
 def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
     """Return the row that judges a test, and what was passed over for it.
 
-    By its source's method nothing is asked of ages and bounds: they are part of the method.
+    By its source's method nothing is asked of ages and bounds: they are part of the method. Of programs of its time no
+    second session can judge, so trials that a neighbour slowed count there, at the usual speed.
     """
     if axis == "rows" and test.missing is not None:
         return Choice(None, test.missing)
     filters: tuple[RowFilter, ...] = getattr(test, axis)
-    named = [_candidate(test, wanted, sessions, by_our_method=axis != "then") for wanted in filters]
+    named = [_candidate(test, wanted, sessions, axis) for wanted in filters]
     usable = {place: named[place].row or {} for place in range(len(named)) if not named[place].why}
     if not usable:
         whys = dict.fromkeys(candidate.why for candidate in named)
@@ -90,7 +91,7 @@ def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
     return Choice(usable[best], "", tuple(passed))
 
 
-def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, by_our_method: bool) -> Candidate:
+def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, axis: Axis) -> Candidate:
     session = sessions.get(wanted.experiment)
     if session is None or session.evidence is None or session.evidence.profile == SMOKE:
         return Candidate(wanted, None, f"no session of {wanted.experiment}")
@@ -101,9 +102,10 @@ def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, by_our
     for (name, need), what in zip(needs.items(), ("CPUs or more, the machine", load), strict=True):
         if need is not None and origin[name] < need:
             return Candidate(wanted, None, f"speaks of {need} {what} has {origin[name]}")
+    by_our_method = axis != "then"
     row = row_of(
         session, wanted, limit=test.predicate.limit, margin=test.predicate.margin,
-        bounded=by_our_method and test.subject == "services",
+        bounded=by_our_method and test.subject == "services", slowed=axis != "rows",
     )  # fmt: skip
     if isinstance(row, str):
         return Candidate(wanted, None, row)

@@ -80,6 +80,13 @@ def outcome_words(judgement: Judgement) -> str:
     return f"not measured: {judgement.why}" if judgement.outcome == "not testable" else judgement.outcome
 
 
+def then_words(judgement: Judgement) -> str:
+    """Return what was measured of the source's programs and what it says of the predicate, or why nothing was."""
+    if judgement.row is None:
+        return outcome_words(judgement)
+    return f"{here_words(judgement.row)}, {OUTCOME_WORDS[judgement.outcome]}: {judgement.why}"
+
+
 def verdict_words(claim: JudgedClaim) -> str:
     """Return the verdict, with both numbers where it says how they differ, and what an inconclusive one lacks."""
     words = VERDICT_WORDS[claim.verdict]

@@ -32,10 +32,10 @@ from harness.model.claim import (
 from harness.questions.claims import JudgedClaim, PublishedTables, counts, judge_claims
 from harness.questions.claims.evaluation import Outcome, evaluate, measured_verdict, size_of
 from harness.questions.claims.rows import Row
-from harness.questions.claims.words import predicate_words
+from harness.questions.claims.words import predicate_words, then_words
 from harness.rows import Session
 from harness.rows.limits import row_of
-from harness.tests.support.made_up_trials import trial
+from harness.tests.support.made_up_trials import trial, uneven_speeds
 from harness.tests.support.sessions import REPOSITORY
 
 LEDGER = load_ledgers(REPOSITORY)
@@ -392,6 +392,16 @@ def test_by_its_own_method_nothing_is_asked_of_bounds_and_ages() -> None:
     assert (test.then.outcome, test.then_ours.outcome) == ("holds", "not testable")
     assert "speaks of warm services" in test.then_ours.why
     assert test.outcome == "not testable"
+
+
+def test_trials_that_a_neighbour_slowed_count_for_programs_of_the_time_alone() -> None:
+    wanted = RATIO.model_copy(update={"variant": "java-helidon", "reference": "go-nethttp"})
+    session = made_session(uneven_speeds(busy=0.5))
+    (test,) = judged_claim(one_claim(rows=(wanted,), then=(wanted,), then_ours=(wanted,)), session).tests
+    assert test.row is not None and test.then.row is not None
+    assert (test.then.row["n"], test.row["n"] < 20) == (20, True)
+    assert test.then.row["value"] == pytest.approx(1.5, rel=0.02)
+    assert then_words(test.then).startswith("1.5") and "as claimed: " in then_words(test.then)
 
 
 @pytest.mark.parametrize(

@@ -180,9 +180,9 @@ def test_only_what_was_measured_has_a_verdict_and_a_number() -> None:
 
 
 def test_a_claim_that_was_judged_has_its_verdict_and_the_number_that_decided_it() -> None:
-    holds = judged_claim(one_claim(), made_session(made_trials(RATIO, 1.5)))
+    holds = judged_claim(one_claim(then=(RATIO,)), made_session(made_trials(RATIO, 1.5)))
     rows = keyed("claims", results([holds])).set_index("key")
-    assert rows.loc["claims.verdict.fact.a1", "text"] == "holds"
+    assert list(rows.loc[["claims.verdict.fact.a1", "claims.then.fact.a1.1"], "text"]) == ["holds", "holds"]
     assert rows["value"].loc["claims.here.ratio.a1"] == pytest.approx(1.4985, abs=5e-5)
     assert len(rows["inputs"].loc["claims.here.ratio.a1"]) == 16
     assert list(rows["value"].loc[["claims.judged.count", "claims.holds.count"]]) == [1, 1]
@@ -202,7 +202,8 @@ def test_the_data_set_has_its_described_columns_and_a_row_for_the_bank_of_2018()
     assert (n9["year"], n9["published_in"], n9["unit"]) == (2020, "Helidon blog on Medium", "ratio")
     assert n9["published"] == pytest.approx(21333.33 / 18273.18)
     assert n9["place"].startswith("data/published/strings-rounds.csv, throughput_per_s at round=1")
-    now = "not measured: no session of strings-warm; no session of strings-rounds"
+    experiments_of = ("strings-warm", "strings-rounds", "strings-then-now")
+    now = "not measured: " + "; ".join(f"no session of {name}" for name in experiments_of)
     assert (n9["verdict_now"], n9["decides"]) == (now, "true")
     assert n9["verdict_then"] == "not measured: no session of strings-then-now"
     bank = frame[frame["claim"] == "nikitsenka2018"].iloc[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep over cores: its law, and an effect that depends on cores; sessions at other places, trial against trial."""
+"""A sweep over cores and its law; sessions at other places, trial against trial; contrasts of cells within blocks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from harness.analysis.stats.scaling import usl
+from harness.errors import InputError
 from harness.model import Verdict
-from harness.rows import between, scaling_law
+from harness.rows import between, contrast, scaling_law
 from harness.rows.schema import records
 from harness.tests.support.made_up_trials import trial
 
@@ -105,3 +106,47 @@ def test_two_trials_tell_nothing_of_the_noise_and_nothing_is_concluded_from_them
 def test_without_a_trial_of_the_first_place_there_are_no_rows() -> None:
     trials = place_trials()
     assert rows_of(trials[trials["launcher"] != "process"]) == {}
+
+
+def corner(variant: str, method: str) -> dict[str, str]:
+    return {"variant": variant, "method": method}
+
+
+WARM = ([corner("java", "ours")], [corner("go", "ours")])
+BY_METHOD = ([*WARM[0], corner("go", "old")], [*WARM[1], corner("java", "old")])
+
+
+def corner_trials() -> pd.DataFrame:
+    """Made-up trials: Java over Go is 2 by our method in each block, and 1, 2 and 4 by the old one; blocks differ."""
+    rows: list[dict[str, object]] = []
+    for block, old in ((1, 1.0), (2, 2.0), (3, 4.0)):
+        for method, ratio in (("ours", 2.0), ("old", old)):
+            for variant, over in (("go", 1.0), ("java", ratio)):
+                made = {"method": method, "throughput_per_s": 1000.0 * block * over}
+                rows.append(trial(len(rows), variant, block, **made))
+    return pd.DataFrame(rows)
+
+
+def test_a_contrast_is_a_ratio_of_ratios_within_blocks_with_students_interval() -> None:
+    row = contrast(corner_trials(), RATE, "method", *BY_METHOD, effect="m").iloc[0]
+    # 2, 1 and 1/2: mean 0 and deviation log 2 of the logarithms, and Student's t of two degrees of freedom
+    half = 4.302653 * np.log(2) / np.sqrt(3)
+    assert list(row[["low", "value", "high"]]) == pytest.approx(list(np.exp([-half, 0.0, half])))
+    assert (row["kind"], row["effect"], row["n_blocks"], row["n_trials"]) == ("fit", "m", 3, 12)
+
+
+def test_blocks_without_every_cell_are_left_out_and_without_any_there_is_a_reason() -> None:
+    trials = corner_trials()
+    lost = trials["block"].eq(3) & trials["method"].eq("old") & trials["variant"].eq("go")
+    row = contrast(trials.assign(excluded=lost), RATE, "method", *BY_METHOD).iloc[0]
+    assert row["value"] == pytest.approx(2**0.5)
+    assert (row["n_blocks"], len(row["inputs"])) == (2, 8)
+    none = contrast(trials[trials["variant"] != "go"], RATE, "method", *BY_METHOD).iloc[0]
+    assert np.isnan(none["value"]) and none["why"] == "no block has a trial of every cell"
+
+
+def test_a_contrast_of_cells_that_nothing_tells_apart_is_refused() -> None:
+    with pytest.raises(InputError, match="several trials in one block"):
+        contrast(corner_trials(), RATE, "method", [{"variant": "java"}], [{"variant": "go"}])
+    with pytest.raises(InputError, match="as many cells over as under; found '2 and 1'"):
+        contrast(corner_trials(), RATE, "method", BY_METHOD[0], WARM[1])
