@@ -61,13 +61,6 @@ def wanted_readings(
     return wanted
 
 
-def echo_achieved(configuration: Configuration, readings: Iterable[EchoReading]) -> float | None:
-    """Return the rate the configuration's generator reached against echo, if it was tried."""
-    asked = (configuration.load, configuration.mix)
-    reached = (reading.achieved_per_s for reading in readings if (reading.load, reading.mix) == asked)
-    return next(reached, None)
-
-
 def echoed(requests: tuple[Request, ...]) -> tuple[tuple[Request, ...], str | None]:
     """Return the mix as echo can answer it rightly, and the body it answers; None: any will do.
 
