@@ -24,7 +24,7 @@ from harness.formats.runtime_metrics import parse_runtime_metrics
 from harness.loadgen.flow import is_flow
 from harness.measure.runner.outcome import kinds_of_errors
 from harness.measure.runner.trial import bounded, rehearse
-from harness.measure.session.planning import Prepared, first_configuration, planned_variants
+from harness.measure.session.planning import Prepared, first_configuration
 from harness.measure.session.rehearsing import Rehearsals
 from harness.model import (
     BuildRecord,
@@ -345,7 +345,8 @@ def tried(load: Load, settle_s: float, n_steps: int = 1) -> Load:
 
 def memory_asked(prepared: Prepared) -> dict[str, str]:
     """Return variant -> what of its memory will be measured before the first trial, as the definition says it."""
-    return asked_of(prepared.experiment, planned_variants(prepared))
+    planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
+    return asked_of(prepared.experiment, tuple(n for n in prepared.experiment.variants if n in planned))
 
 
 def asked_of(experiment: Experiment, names: tuple[str, ...]) -> dict[str, str]:
