@@ -56,14 +56,12 @@ def _no_noise(metric: str, n: int, level: float = 0.95) -> AANoise:
     return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n)
 
 
-def noise_by_configuration(
-    trials: pd.DataFrame, metric: str, *, level: float = 0.95
-) -> dict[tuple[str, str], AANoise]:
+def noise_by_configuration(trials: pd.DataFrame, metric: str) -> dict[tuple[str, str], AANoise]:
     """Return (configuration, variant) -> its noise, of every configuration with a duplicate that tells one."""
     doubled = trials[trials["duplicate"].astype(bool)]
     results = {}
     for (name, variant), _ in doubled.groupby(["configuration", "variant"], sort=False, observed=True):
-        noise = aa_noise(trials[trials["configuration"] == name], metric, level=level)
+        noise = aa_noise(trials[trials["configuration"] == name], metric)
         if noise.noise is not None:
             results[str(name), str(variant)] = noise
     return results

@@ -252,7 +252,7 @@ class SearchEnd(NamedTuple):
     probes: tuple[HeapProbe, ...]
 
 
-def least_heap(attempt: Callable[[int], HeapProbe], *, what: str, most_mib: int = MOST_MIB) -> SearchEnd:
+def least_heap(attempt: Callable[[int], HeapProbe], *, what: str) -> SearchEnd:
     """Return the least heap that works, by ``attempt``, which tries one in MiB; ``what``: of what, for the message.
 
     It is doubled until it works, halved until it does not, and must then work twice in a row, or grows: whether a heap
@@ -270,12 +270,12 @@ def least_heap(attempt: Callable[[int], HeapProbe], *, what: str, most_mib: int 
         return probes[-1].worked
 
     def larger(mib: int, wanted_mib: int) -> int:
-        if mib >= most_mib:
+        if mib >= MOST_MIB:
             raise MemoryFitFailed(
                 f"{what} does its work in no heap up to {mib} MiB; in the last one: {probes[-1].reason}; "
                 "check that this variant runs here and sustains its load, then start again"
             )
-        return min(wanted_mib, most_mib)
+        return min(wanted_mib, MOST_MIB)
 
     low, high = 0, FIRST_MIB
     while not works(high):
