@@ -87,9 +87,8 @@ def noise_for(
     if not in_others:
         return _no_noise(metric, 0)
     key = max(in_others, key=size)
-    levels = [
-        level.partition("=") for level in key[0].split(",")[1:]
-    ]  # of go-nethttp,logging=on,warm_up=none
+    # of go-nethttp,logging=on,warm_up=none
+    levels = [level.partition("=") for level in key[0].split(",")[1:]]
     words = cell_words({factor: level for factor, _, level in levels}) or key[0]
     return noises[key].model_copy(update={"elsewhere": words})
 

@@ -153,9 +153,8 @@ def tidy(
             "no session of this experiment", place=missing[0], found="nothing in data/raw",
             allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
         )  # fmt: skip
-    code = closure_sha256(
-        SOURCES, {__name__}
-    )  # a change of this module or of what it imports makes all stale
+    # a change of this module or of what it imports makes all stale
+    code = closure_sha256(SOURCES, {__name__})
     work = [
         _Tidying(Processed(root, name, source), folders, code)
         for name in sorted(names)
