@@ -170,9 +170,8 @@ def differences(got: JsonValue, right: JsonValue, at: str = "") -> Iterator[tupl
         if lost or new:
             yield at, f"{at}/{min(lost or new)} is {'missing' if lost else 'too much'}"
             return
-        if not any(
-            key.isascii() and key.isdigit() for key in right
-        ):  # a pointer takes them for places in a list
+        # a pointer takes digits for a place in a list
+        if not any(key.isascii() and key.isdigit() for key in right):
             parts = [(key.replace("~", "~0").replace("/", "~1"), got[key], right[key]) for key in right]
     elif isinstance(got, list) and isinstance(right, list):
         if len(got) != len(right):

@@ -9,7 +9,7 @@ from statistics import median
 
 from harness.analysis.evidence import Evidence
 from harness.analysis.stats.aa_noise import noise_by_configuration
-from harness.analysis.stats.ages import AGE, age_of_arm
+from harness.analysis.stats.ages import age_of_arm, of_one_age
 from harness.analysis.stats.summaries import summarise
 from harness.model import BOUND_WORDS, Estimate
 from harness.model.age import YOUNG, ArmAge
@@ -75,9 +75,7 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
     """Return what the trials of the reference say; ``None``: none was kept."""
     trials = evidence.trials
     own = trials[(trials["variant"] == evidence.reference) & ~trials["excluded"].astype(bool)]
-    age = age_of_arm(own)
-    if age is not None and age.warm:
-        own = own[own[AGE] == age.age]
+    age, own = age_of_arm(own), of_one_age(own)
     if own.empty or own[RATE].isna().all():
         return None
     ages_s: dict[str, float] = {}

@@ -350,9 +350,8 @@ def _notes(results: Results) -> list[str]:
     notes: dict[str, list[tuple[str, str]]] = {}
     for row in records(results.rows[results.rows["kind"] == "ratio"]):
         for warning in row["warnings"]:
-            if "flagged" not in warning and not warning.endswith(
-                "trials excluded"
-            ):  # those are counted above
+            # those are counted above
+            if "flagged" not in warning and not warning.endswith("trials excluded"):
                 alike = _NUMBER.sub("#", warning.removeprefix(f"{row['variant']}: "))
                 notes.setdefault(alike, []).append((row["name"], warning))
     lines = []

@@ -63,7 +63,7 @@ def _check_settings(settings: Iterable[str], implementation: Implementation, pat
 
 
 def check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Path) -> None:
-    """Refuse an unknown mix, levels with changes that are no settings, and loads that are divided."""
+    """Refuse an unknown mix, and levels with changes that are no settings."""
     named = [("mix", experiment.mix)]
     for place, level in _levels(experiment):
         named += [(f"{place}.mix", level.mix or experiment.mix)]
@@ -73,16 +73,6 @@ def check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Path
     for place, mix in named:
         if mix not in mixes:
             raise unknown("mix", mix, mixes, file=path, place=place)
-    for profile, definition in experiment.profiles.items():
-        loads = [(f"loads.{name}", load.processes) for name, load in definition.loads.items()]
-        loads += [(f"scaled_loads.{name}", load.processes) for name, load in definition.scaled_loads.items()]
-        for place, n_processes in loads:
-            if n_processes > 1:  # which only stored plans may have
-                raise InputError(
-                    "several generators of one load were removed in 0.2.0", file=path,
-                    place=f"profiles.{profile}.{place}.processes", found=n_processes,
-                    allowed="1; more is offered by a tool with threads, such as wrk, oha or k6",
-                )  # fmt: skip
 
 
 def with_backing(

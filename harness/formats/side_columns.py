@@ -135,9 +135,8 @@ def _repeats(
             results.add(names[whole])
     rest = np.array([name not in results for name in names], dtype=np.bool_)[of]
     if _n_overlaps(thread[rest], start[rest], end[rest]) > (1 - _MOST) * np.count_nonzero(rest):
-        return (
-            frozenset()
-        )  # threads of several generators bear the same names: what overlaps is not of one thread
+        # threads of several generators bear the same names: what overlaps is not of one thread
+        return frozenset()
     return frozenset(results)
 
 

@@ -97,9 +97,9 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
         ]
         return np.concatenate([np.zeros(0, dtype=np.int32), *each]), tuple(known)
 
-    has = {
-        name: all(getattr(part, name) is not None for part in parts) for name in ("connect_s", "transaction")
-    }
+    def optional(name: str, kind: type[np.generic]) -> np.ndarray | None:
+        return joined(name, kind) if all(getattr(part, name) is not None for part in parts) else None
+
     label_codes, labels = coded("label_codes", "labels")
     error_codes, error_kinds = coded("error_codes", "error_kinds")
     return Rows(
@@ -110,8 +110,8 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
         labels=labels,
         error_codes=error_codes,
         error_kinds=error_kinds,
-        connect_s=joined("connect_s", np.float64) if has["connect_s"] else None,
-        transaction=joined("transaction", np.bool_) if has["transaction"] else None,
+        connect_s=optional("connect_s", np.float64),
+        transaction=optional("transaction", np.bool_),
         unreadable=reduce(Unreadable.plus, (part.unreadable for part in parts), Unreadable()),
     )
 
@@ -279,26 +279,13 @@ class RequestTable(Rows):
         ``connect_s`` (float64) where the tool wrote it."""
         import pandas as pd
 
-        names = (
-            "start_epoch_s",
-            "latency_s",
-            "ok",
-            "label",
-            *(("connect_s",) if self.connect_s is not None else ()),
-        )
-        return pd.DataFrame({name: getattr(self, name) for name in names})
+        names = ("start_epoch_s", "latency_s", "ok", "label", "connect_s")
+        return pd.DataFrame({name: of for name in names if (of := getattr(self, name)) is not None})
 
 
-def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> RequestTable:
-    """Return the rows of several files as one table, by the time they began.
-
-    ``shifts_s``: what to add to each one's wall times to have them all on one clock.
-    """
-    shifted = (
-        replace(table, start_epoch_s=table.start_epoch_s + shift_s)
-        for table, shift_s in zip(tables, shifts_s, strict=True)
-    )
-    rows = join_rows(list(shifted))
+def together(tables: Sequence[RequestTable]) -> RequestTable:
+    """Return the rows of several files, whose clocks agree, as one table, by the time they began."""
+    rows = join_rows(tables)
     sides = [table.sides for table in tables if table.sides is not None]
     return replace(
         tables[0],

@@ -17,12 +17,8 @@ from harness.model.load_tools import BY_NAME, TOTALS_ONLY, GeneratorName
 
 #: More threads than this no tool here can have.
 MOST_USERS = 100_000
-#: Generators on one host; each is a process with a memory of its own.
-MOST_PROCESSES = 64
 #: Of one open load.
 MOST_PARTS = 100
-#: Several generators divide a load, and none commands the others. Stored plans have this word.
-Coordination = Literal["independent"]
 #: What stays of single requests: a row each, or of all together answers per second and how often each latency was.
 Rows = Literal["kept", "counted"]
 #: How arrivals are spaced in time.
@@ -134,16 +130,16 @@ class Load(Frozen):
 
     generator: GeneratorName
     profile: LoadProfile
-    # generators on each load host that divide the load
-    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES)
-    coordination: Coordination = "independent"  # of several generators: none
+    # one generator; more is offered by a tool with threads (wrk, oha, k6). Stored plans have both words
+    processes: Literal[1] = 1
+    coordination: Literal["independent"] = "independent"
     # of a tool that writes a row for each request: kept, or counted and dropped when the load is over
     rows: Rows = "kept"
 
     @model_validator(mode="after")
     def _rows_to_count(self) -> Self:
-        if self.rows == "counted" and (self.generator in TOTALS_ONLY or self.processes > 1):
-            raise ValueError('rows = "counted" is of one generator that writes a row for each request')
+        if self.rows == "counted" and self.generator in TOTALS_ONLY:
+            raise ValueError('rows = "counted" is of a generator that writes a row for each request')
         return self
 
 

@@ -10,12 +10,10 @@ from pydantic import Field, model_validator
 from harness.model.base import Frozen
 from harness.model.load import (
     MOST_PARTS,
-    MOST_PROCESSES,
     MOST_USERS,
     CapacityGoals,
     CapacitySearch,
     ClosedLoad,
-    Coordination,
     Load,
     OpenLoad,
     Rows,
@@ -65,8 +63,8 @@ class ScaledLoad(Frozen):
 
     generator: GeneratorName
     profile: Annotated[OpenShare | ClosedShare, Field(discriminator="model")]
-    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES)  # as of ``Load``
-    coordination: Coordination = "independent"  # as of ``Load``
+    processes: Literal[1] = 1  # as of ``Load``
+    coordination: Literal["independent"] = "independent"  # as of ``Load``
     rows: Rows = "kept"  # as of ``Load``
     # whose capacity it is a share of: the session's, or that of the variant which takes the load
     of: Literal["session", "variant"] = "session"
@@ -85,13 +83,7 @@ class ScaledLoad(Frozen):
             profile = ClosedLoad(
                 users=min(max(users, 1), MOST_USERS), ramp_up_s=share.ramp_up_s, loops=share.loops
             )
-        return Load(
-            generator=self.generator,
-            profile=profile,
-            processes=self.processes,
-            coordination=self.coordination,
-            rows=self.rows,
-        )
+        return Load(generator=self.generator, profile=profile, rows=self.rows)
 
 
 def _rate_per_s(wanted_per_s: float, generator: GeneratorName) -> float:

@@ -7,7 +7,7 @@ say them by ``label_of`` and ``coding_of``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -16,7 +16,7 @@ from harness.model.base import Frozen
 from harness.model.implementation import Implementation
 from harness.model.load import Load
 from harness.model.load_tools import GeneratorName
-from harness.model.plan import Plan
+from harness.model.plan import Configuration, Plan
 from harness.model.study import Experiment, Variant
 
 
@@ -115,6 +115,12 @@ class EchoReading(Frozen):
     latency_mean_s: float | None = None
     # those that so many requests can tell, keys like p99
     latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
+
+
+def echo_of(configuration: Configuration, readings: Iterable[EchoReading]) -> EchoReading | None:
+    """Return what the echo service had under a configuration's load and mix; ``None``: it was not tried."""
+    asked = (configuration.load, configuration.mix)
+    return next((reading for reading in readings if (reading.load, reading.mix) == asked), None)
 
 
 class Unavailable(Frozen):

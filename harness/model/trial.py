@@ -209,10 +209,11 @@ class GeneratorRecord(Frozen):
     echo_achieved_per_s: float | None
     # echo_achieved_per_s / achieved_per_s; near 1 means the generator was the limit
     headroom_ratio: float | None
-    host: str | None = None  # one of several: where it ran
-    folder: str = "load"  # where its files lie, below the trial's
-    load: LoadSummary | None = None  # one of several: what it reported itself
-    clock_shift_s: float = 0.0  # one of several: added to its wall times, they are on the first one's clock
+    # of each of several that divided a load, until 0.2.0; of one always these
+    host: None = None
+    folder: Literal["load"] = "load"
+    load: None = None
+    clock_shift_s: float = Field(default=0.0, ge=0, le=0)
 
 
 class StoredFile(Frozen):
@@ -280,10 +281,10 @@ class TrialRecord(Frozen):
     search: CapacitySearch | None = None
     # of its process; None: it logs no requests, or its lines go where nobody counts them
     request_log: RequestLogRecord | None = None
-    generator: GeneratorRecord | None = None  # of several: all together
-    # each of several, in order; empty where one offered the whole load
-    generators: tuple[GeneratorRecord, ...] = ()
-    coordinator: None = None  # stored by release 0.1.0; always null
+    generator: GeneratorRecord | None = None
+    # stored by earlier releases; always empty
+    generators: tuple[()] = ()
+    coordinator: None = None
     boundaries: tuple[Boundary, ...] = ()
     invariants: tuple[InvariantReading, ...] = ()
     stored: tuple[StoredReading, ...] = ()
@@ -318,7 +319,7 @@ class Bound(Frozen):
     by: BoundBy
     why: str  # in words, with the numbers that decided
     service_share: float | None  # CPU time over what the CPUs it may use can give
-    generator_share: float | None  # likewise, of all generators together
+    generator_share: float | None  # likewise
     backing_share: float | None  # likewise, of database and upstream together
     # of the service's machine: CPU time that other processes or the hypervisor took
     machine_share: float | None

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,7 @@ from harness.model.base import Frozen
 from harness.pipeline.stage import FOLDER, Kind, NotebookFile, PlannedStage, StagePlan, analysis_notebooks
 from harness.project import EXPERIMENTS, experiment_paths, find_root
 from harness.publish.build import PAPER
-from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources
+from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources, write_json
 from harness.store import SessionFolder, Store
 
 LOCK = "requirements.lock"
@@ -169,9 +168,7 @@ def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s:
     memory = Remembered(depends=depends(root, stage), outputs=_outputs(root, stage), took_s=took_s)
     path = _memory_path(root, settings, stage.name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(memory.model_dump_json(indent=1), "utf-8")
-    os.replace(fresh, path)
+    write_json(path, memory.model_dump())
 
 
 def _memory_path(root: Path, settings: StageParameters, name: str) -> Path:

@@ -175,7 +175,6 @@ def load_lines(evidence: Evidence) -> Lines:
         words, title = "none: start and idle", "none"
         if cell.load is not None:
             words = f"{cell.load.profile.model}: {setting_words(cell.load.profile)}"
-            words += f", {cell.load.processes} processes" if cell.load.processes > 1 else ""
             title = title_of(cell.load.generator)
         titles, warm_ups = lines.setdefault(words, ({}, set()))
         titles[title] = None

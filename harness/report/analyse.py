@@ -271,7 +271,7 @@ def read_files(paths: Sequence[Path], how: How = NOTHING_SAID) -> RequestTable |
                 allowed=f"single requests in every file of FILE{JOIN}FILE",
             )
         tables.append(not_empty(table))
-    whole = replace(together(tables, [0.0] * len(tables)), path=Path(JOIN.join(map(str, paths))))
+    whole = replace(together(tables), path=Path(JOIN.join(map(str, paths))))
     if len({table.from_zero for table in tables}) > 1:
         raise InputError("has times since its own start beside files with real ones", file=whole.path)
     if not whole.has_start_times:

@@ -35,16 +35,15 @@ _STALLS_SHOWN = 200
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
-def page_style() -> Markup:
-    """Return the style of every page: light, dark and printed."""
-    return Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8"))
+def render_page(template: Path, *sheets: Path, **values: object) -> str:
+    """Return a page of a template, which may import ``tables.html.jinja``.
 
-
-def render_page(template: Path, **values: object) -> str:
-    """Return a page of a template, which may import ``tables.html.jinja``."""
+    ``sheets``: style sheets after that of every page, which is for light, dark and print.
+    """
     loader = FileSystemLoader([template.parent, _TEMPLATES])
     pages = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return pages.get_template(template.name).render(style=page_style(), **values)
+    style = Markup("".join(sheet.read_text("utf-8") for sheet in (_TEMPLATES / "page.css", *sheets)))
+    return pages.get_template(template.name).render(style=style, **values)
 
 
 def render_html(report: Report, requests: RequestTable | None = None, log: GcLog | None = None) -> str:

@@ -48,9 +48,8 @@ def main(
         if html is not None:
             from harness.report.html import render_html  # its plots cost a second that no other report needs
 
-            requests = (
-                None if isinstance(table, AggregateTable) else table
-            )  # by start since it was reported on
+            # by start since it was reported on
+            requests = None if isinstance(table, AggregateTable) else table
             write_page(html, render_html(reports[-1], requests, log), "--html")
     checked = [[check_file(limit, report) for limit in limits] for report in reports]
     if as_json:

@@ -12,7 +12,6 @@ import numpy as np
 from harness.analysis.attribution.event_matching import (
     MIN_PAUSES,
     SEARCH_S,
-    TOLERANCE_S,
     ClockOffset,
     coincidence_test,
     connecting_stalls,
@@ -143,7 +142,7 @@ def _coincidence(
 ) -> dict[str, Any]:
     pauses = [span for spans in every.values() for span in spans]
     hard = [(stall.start_s, stall.end_s) for stall in stalls if stall.kind == "stall"]
-    chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
+    chance = coincidence_test(hard, pauses, window=window)
     if chance.p_value is not None and chance.p_value > 0.05:
         notes.append(
             f"stalls and pauses coincide no more than chance would have it ({chance.n_matched} of {len(hard)}, "

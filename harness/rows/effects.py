@@ -120,10 +120,10 @@ def elasticities(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> p
     longer, for each variant; one whose trials do not tell is left out."""
     rows = []
     for variant, own in trials.groupby("variant", sort=False):
-        response = speed_response(own, metric, level=level) if "service_step_s" in own else None
-        if response is not None and response.elasticity.value is not None:
+        elasticity = speed_response(own, metric, level=level) if "service_step_s" in own else None
+        if elasticity is not None and elasticity.value is not None:
             about = {"metric": metric, "variant": variant, "label": own["label"].iloc[0]}
-            rows.append(of_estimate(response.elasticity, name="elasticity", kind="fit", **about))
+            rows.append(of_estimate(elasticity, name="elasticity", kind="fit", **about))
     return tidy(rows)
 
 

@@ -206,9 +206,8 @@ def _against(
         says = "higher" if ratio.value > 1 else "lower"
     elif decided.verdict in _EQUAL and verdict(ratio, equivalence, margin=margin) in _EQUAL:
         says = "equal"
-    elif (
-        decided.verdict in _EQUAL
-    ):  # by a margin widened to the noise: neither near the limit nor apart from it
+    elif decided.verdict in _EQUAL:
+        # by a margin widened to the noise: neither near the limit nor apart from it
         noise = whole_percent(decided.margin or 0)
         why = f"within what equal trials differ by, {noise}, and not within the claim's margin"
     elif decided.why_not_equivalent is not None:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.stats.pairing import counting, inputs_of
-from harness.analysis.stats.summaries import summarised
+from harness.analysis.stats.summaries import summarise
 from harness.analysis.warmup.curves import Course, WarmUpCurve, break_even, warm_up_curve, warm_up_table
 from harness.rows.results import count, of_estimate
 from harness.rows.schema import below, empty, records, stack, tidy
@@ -67,7 +67,7 @@ def even(runs: list[Race], name: str = "even") -> pd.DataFrame:
             ends = [break_even(*race.courses) for race in own]
             frame = pd.DataFrame([race.trial for race in own])
             frame["break_even_requests"] = np.array([end.n_requests for end in ends], dtype="float64")
-            estimate = summarised(frame, "break_even_requests", unit="1")
+            estimate = summarise(frame, "break_even_requests", unit="1")["estimate"].iloc[0]
             row = of_estimate(estimate, name=name, kind="mean", metric="break_even_requests")
             n, n_caught = len(ends), int(frame["break_even_requests"].notna().sum())
             if n_caught < n:

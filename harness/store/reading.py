@@ -137,9 +137,11 @@ class SessionFolder:
             if trial.trial_id in finished:
                 yield self.record(trial.trial_id)
 
-    def disturbed_trials(self) -> tuple[str, ...]:
-        """Return the ids of the finished trials during which other work took the machine's CPUs, as flagged."""
-        return tuple(record.planned.trial_id for record in self.records() if "noisy_machine" in record.flags)
+    @property
+    def disturbed(self) -> bool:
+        """Whether other work took the machine's CPUs in more than half of the finished trials, as flagged."""
+        flagged = ["noisy_machine" in record.flags for record in self.records()]
+        return 2 * sum(flagged) > len(flagged)
 
     def builds(self) -> dict[str, BuildRecord]:
         """Return implementation (or implementation and AOT setting) -> how its artifact was made."""

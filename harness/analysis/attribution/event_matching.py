@@ -20,6 +20,9 @@ from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
 
+#: A stall and a pause belong together when they touch within this.
+TOLERANCE_S = 0.005
+
 
 class Matching(Frozen):
     """One-to-one pairs of indices (detected, truth)."""
@@ -41,10 +44,10 @@ class Coincidence(Frozen):
     p_value: float | None  # one-sided; None: one list is empty, nothing can be said
 
 
-def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
-    """Pair spans that overlap once each is widened by ``tolerance_s``, as many as possible, each in one pair at most.
-    Raises InputError: a span ends before it starts, or the tolerance is negative."""
-    _check_spans(detected, truth, tolerance_s)
+def match_events(detected: Sequence[Span], truth: Sequence[Span]) -> Matching:
+    """Pair spans that overlap once each is widened by ``TOLERANCE_S``, as many as possible, each in one pair at most.
+    Raises InputError: a span ends before it starts."""
+    _check_spans(detected, truth)
     free = sorted(range(len(detected)), key=lambda i: detected[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
     longest_s = max((end - start for start, end in detected), default=0.0)
@@ -52,8 +55,8 @@ def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s
     lows = list(accumulate((truth[j][0] for j in reversed(by_end_truth)), min))[::-1]
     pairs: list[tuple[int, int]] = []
     for j, lowest in zip(by_end_truth, lows, strict=True):
-        low, high = truth[j][0] - tolerance_s, truth[j][1] + tolerance_s
-        while free and detected[free[0]][1] < lowest - tolerance_s:
+        low, high = truth[j][0] - TOLERANCE_S, truth[j][1] + TOLERANCE_S
+        while free and detected[free[0]][1] < lowest - TOLERANCE_S:
             free.pop(0)
         for k, i in enumerate(free):
             if detected[i][0] <= high and detected[i][1] >= low:
@@ -65,9 +68,7 @@ def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s
     return Matching(pairs=tuple(sorted(pairs)), n_truth=len(truth))
 
 
-def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
-    if not tolerance_s >= 0:
-        raise InputError("a tolerance cannot be negative", found=tolerance_s, allowed="seconds >= 0")
+def _check_spans(detected: Sequence[Span], truth: Sequence[Span]) -> None:
     for name, spans in (("found", detected), ("truth", truth)):
         for span in spans:
             if not -np.inf < span[0] <= span[1] < np.inf:
@@ -75,7 +76,7 @@ def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: f
 
 
 def coincidence_test(
-    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999
+    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, shifts: int = 999
 ) -> Coincidence:
     """Test whether more spans coincide than circular shifts of ``detected`` within ``window`` would give.
 
@@ -85,11 +86,11 @@ def coincidence_test(
     length = window[1] - window[0]
     if not 0 < length < float("inf"):
         raise InputError("the window is empty", found=window, allowed="start < end")
-    _check_spans(detected, truth, tolerance_s)
+    _check_spans(detected, truth)
     if not detected or not truth:
         return Coincidence(n_matched=0, expected_by_chance=0.0, p_value=None)
     spans, ordered = (np.array(item, dtype=np.float64) for item in (detected, sorted(truth)))
-    low, high = ordered[:, 0] - tolerance_s, np.maximum.accumulate(ordered[:, 1]) + tolerance_s
+    low, high = ordered[:, 0] - TOLERANCE_S, np.maximum.accumulate(ordered[:, 1]) + TOLERANCE_S
 
     def n_touching(start: FloatArray, end: FloatArray) -> int:
         last = np.searchsorted(low, end, side="right") - 1
@@ -229,10 +230,6 @@ def most_of_tail(
     return float(np.minimum(sum(lost, start=np.zeros_like(left)), left).sum()) / whole
 
 
-#: A stall and a pause belong together when they touch within this.
-TOLERANCE_S = 0.005
-
-
 def peak_causes(
     start_s: FloatArray,
     latency_s: FloatArray,
@@ -260,7 +257,7 @@ def stall_causes(
     ``connecting``: of each stall, whether connecting claims it; ``None``: times to connect are not known."""
     spans = [(stall.start_s, stall.end_s) for stall in stalls]
     claims: dict[CauseName, set[int]] = {
-        cause: {result for result, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs}
+        cause: {result for result, _ in match_events(spans, events[cause]).pairs}
         for cause in events
     }
     if connecting is not None:

@@ -72,9 +72,6 @@ def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
 def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
     """Read the pauses of the load generator itself; one without a log (wrk, Locust) has none that are known."""
     trial = record.planned.trial_id
-    if record.generators:
-        n = len(record.generators)
-        return _nothing(f"{n} load generators: a pause of one concerns its own requests only")
     if not session.has(trial, GENERATOR_LOG):
         return _nothing("the load generator writes no log of pauses")
     try:

@@ -39,11 +39,6 @@ def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(union)
 
 
-def covered_s(spans: Iterable[Span]) -> float:
-    """Return how long the union of spans is, in seconds."""
-    return float(sum(high - low for low, high in joined(spans)))
-
-
 def inside(events: Mapping[CauseName, Sequence[Span]], window: Span) -> Paused:
     """Return the spans that touch the window, of every cause; of some there may be none."""
     return {

@@ -36,7 +36,6 @@ from harness.analysis.attribution.spans import (
     Paused,
     RequestOverlap,
     Span,
-    covered_s,
     inside,
     joined,
     lived,
@@ -103,9 +102,8 @@ class TrialAttribution(Frozen):
     median_pause_s: float | None  # None: there was no pause, or its log is not known
     n_collections: int | None  # begun within the window, beside the program or not
     most_share: dict[str, float]  # quantile -> what pauses can have taken from it, wherever they fell
-    cycles_per_s: (
-        float | None
-    )  # how often the service's collector worked beside it; None: its log is not known
+    #: how often the service's collector worked beside it; None: its log is not known
+    cycles_per_s: float | None
     #: quantile -> share of its requests that come with a collection at work beside the program; None: too few
     #: to compare; empty: there was none, or its pauses were not aligned
     excess: dict[str, float | None]
@@ -118,9 +116,8 @@ class TrialAttribution(Frozen):
     #: quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which the tail
     #: exceeds the median, out of what is unexplained; a cause that was not recorded is missing
     most_beside: dict[str, dict[CauseName, float]]
-    missing: dict[
-        CauseName, str
-    ]  # cause -> why it was not recorded; so it may have been at work all the same
+    #: cause -> why it was not recorded; so it may have been at work all the same
+    missing: dict[CauseName, str]
     events: Paused  # what was aligned with the requests, within the window
 
     @property
@@ -149,9 +146,8 @@ def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFram
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = inside(service.events, window)
     asked = {name: q for name, q in QUANTILES.items() if len(start) * (1 - q) >= MIN_TAIL}
-    ranked = np.sort(
-        latency
-    )  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
+    # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
+    ranked = np.sort(latency)
     levels = {name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **asked}.items()}
     in_question_s = min((levels[name] for name in asked), default=levels["p50"])
     refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
@@ -171,7 +167,8 @@ def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFram
         window=window, memory=memory_words(session.header, cell.variant_name), latency_s=levels,
         rss_bytes=after.rss_bytes if after else None,
         detectability_s=detectability_limit(len(start) / window_s, ordinary_p99(start, latency, events)),
-        n_pauses=len(spans) if known else None, paused_s=covered_s(spans) if known else None,
+        n_pauses=len(spans) if known else None,
+        paused_s=float(sum(high - low for low, high in joined(spans))) if known else None,
         longest_pause_s=max(lengths, default=0.0) if known else None,
         median_pause_s=float(np.median(lengths)) if known and spans else None,
         n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,

@@ -150,16 +150,10 @@ def _centred(values: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.obj
     return np.asarray((frame - frame.groupby(groups).transform("mean")).to_numpy(dtype=np.float64))
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpeedResponse:
-    """By how many percent a metric changes where the fixed calculation takes one percent more CPU time."""
-
-    elasticity: Estimate
-
-
-def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> SpeedResponse | None:
-    """Return how a metric followed the speed of the service's CPUs: slope of logarithms within variants; ``None``: not
-    read. ``trials``: of one session under one load; those excluded for their speed count here."""
+def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> Estimate | None:
+    """Return by how many percent a metric changes where the fixed calculation takes one percent more CPU time: slope of
+    logarithms within variants; ``None``: the speed was not read. ``trials``: of one session under one load; those
+    excluded for their speed count here."""
     known = trials[(~trials["excluded"].astype(bool) | at_other_speed(trials)) & trials[SERVICE].notna()]
     known = known[known[metric] > 0]
     if known.empty:
@@ -167,14 +161,13 @@ def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) ->
     what = f"percent by which {metric} changes where a fixed calculation takes one percent more CPU time"
     x, y = (np.log(known[name].to_numpy(dtype=np.float64)) for name in (SERVICE, metric))
     line = slope_within(x, y, known["variant"].to_numpy(dtype=object), level=level)
-    elasticity = nothing("too few trials of each variant", estimand=what, unit="1", level=level)
-    if line is not None:
-        elasticity = Estimate(
-            value=line.value, low=line.low, high=line.high, level=level, unit="1", support=Support.REAL,
-            method="line through logarithms within variants", estimand=what, n_trials=len(known),
-            inputs=inputs_of(known),
-        )  # fmt: skip
-    return SpeedResponse(elasticity=elasticity)
+    if line is None:
+        return nothing("too few trials of each variant", estimand=what, unit="1", level=level)
+    return Estimate(
+        value=line.value, low=line.low, high=line.high, level=level, unit="1", support=Support.REAL,
+        method="line through logarithms within variants", estimand=what, n_trials=len(known),
+        inputs=inputs_of(known),
+    )  # fmt: skip
 
 
 #: Of the laws, as a share: users are not alike, and means stand for all of them.

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from harness.analysis.evidence.experiment import Evidence
 from harness.analysis.evidence.metrics import METRICS, Metric
-from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve
+from harness.analysis.stats.sample_size import Detectable, power_curve
 from harness.model.base import Frozen
 
 EXPERIMENT = "passport"
@@ -60,10 +60,10 @@ class Change(Frozen):
         return self.p_value <= _ALPHA
 
 
-def passport_of(evidence: Evidence, *, blocks: Sequence[int] = BLOCKS) -> Passport:
+def passport_of(evidence: Evidence) -> Passport:
     """Return the passport that a session of the reference against itself makes. Raises InputError: it is not tidied."""
     machine = evidence.machine
-    lines = (_line(evidence, metric, blocks) for metric in METRICS if metric.name in _SHOWN)
+    lines = (_line(evidence, metric) for metric in METRICS if metric.name in _SHOWN)
     return Passport(
         session=evidence.sessions[0].key, started_epoch_s=evidence.header.provenance.started_epoch_s,
         machine=f"{machine.cpu_model}, {machine.n_cpus} CPUs", machine_id=machine.identity, draft=evidence.draft,
@@ -98,11 +98,11 @@ def _change(now: Line, before: Line, session: str) -> Change:
     return Change(metric=now.metric, words=now.words, earlier=session, ratio=ratio, p_value=p_value)
 
 
-def _line(evidence: Evidence, metric: Metric, blocks: Sequence[int]) -> Line | None:
+def _line(evidence: Evidence, metric: Metric) -> Line | None:
     trials = evidence.trials
     if trials[metric.column].isna().all():
         return None
-    curves = power_curve(trials, metric.column, reference=evidence.reference, blocks=blocks)
+    curves = power_curve(trials, metric.column, reference=evidence.reference)
     curve = next((curve for curve in curves if curve.twice), None)
     if curve is None:
         return None

@@ -39,7 +39,7 @@ def newest_session(
     root: Path, experiment: str, *, bundled: bool = False, without: str | None = None
 ) -> SessionFolder | None:
     """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none. Of those
-    that come with the project the newest undisturbed one (:func:`is_disturbed`), where there is one.
+    that come with the project the newest undisturbed one, where there is one.
 
     Args:
         bundled: of those that come with the project, not of those measured here.
@@ -49,7 +49,7 @@ def newest_session(
     newest_first = [session for session in complete if session.header.plan.profile != without]
     if bundled and len(newest_first) > 1:
         # What was measured here is what its owner wants to see, whatever the machine did.
-        return next((session for session in newest_first if not is_disturbed(session)), newest_first[0])
+        return next((session for session in newest_first if not session.disturbed), newest_first[0])
     return newest_first[0] if newest_first else None
 
 
@@ -72,11 +72,6 @@ def named_session(present: Sequence[SessionFolder], name: str, *, place: str) ->
     if not named:
         raise InputError("no such session", place=place, found=name, allowed=", ".join(keys))
     return named[0]
-
-
-def is_disturbed(session: SessionFolder) -> bool:
-    """Whether other work took the machine's CPUs in more than half of the session's finished trials."""
-    return 2 * len(session.disturbed_trials()) > len(session.finished())
 
 
 def is_chosen(settings: StageParameters, experiment: str) -> bool:

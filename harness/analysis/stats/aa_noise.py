@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from harness.analysis.stats.effects import effect_size_ci
+from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
 from harness.analysis.stats.intervals import nothing
 from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
 from harness.model import Estimate
@@ -27,12 +26,6 @@ class AANoise(Frozen):
     n_blocks: int
     #: where the pairs were made, in words, if not in the cell that is spoken of; None: there
     elsewhere: str | None = None
-
-
-def aa_test(a: ArrayLike, duplicate: ArrayLike, *, level: float = 0.95) -> tuple[Estimate, float | None]:
-    """Return the ratio of a variant to its own duplicate, one value per block each, and the noise of that."""
-    ratio = effect_size_ci(a, duplicate, paired=True, level=level)
-    return ratio, noise_of(effect_size_ci(a, duplicate, paired=True, level=0.90))
 
 
 def noise_of(inner: Estimate) -> float | None:
@@ -53,24 +46,22 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
         return _no_noise(metric, len(a), level)
-    ratio, noise = aa_test(x, y, level=level)
+    noise = noise_of(equivalence_interval(x, y, paired=True))
+    ratio = effect_size_ci(x, y, paired=True, level=level, inputs=inputs_of(pd.concat([a, b])))
     about = {"estimand": f"ratio of geometric means of {metric}, reference over its duplicate"}
-    ratio = ratio.model_copy(update=about | {"inputs": inputs_of(pd.concat([a, b]))})
-    return AANoise(metric=metric, ratio=ratio, noise=noise, n_blocks=len(a))
+    return AANoise(metric=metric, ratio=ratio.model_copy(update=about), noise=noise, n_blocks=len(a))
 
 
 def _no_noise(metric: str, n: int, level: float = 0.95) -> AANoise:
     return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n)
 
 
-def noise_by_configuration(
-    trials: pd.DataFrame, metric: str, *, level: float = 0.95
-) -> dict[tuple[str, str], AANoise]:
+def noise_by_configuration(trials: pd.DataFrame, metric: str) -> dict[tuple[str, str], AANoise]:
     """Return (configuration, variant) -> its noise, of every configuration with a duplicate that tells one."""
     doubled = trials[trials["duplicate"].astype(bool)]
     results = {}
     for (name, variant), _ in doubled.groupby(["configuration", "variant"], sort=False, observed=True):
-        noise = aa_noise(trials[trials["configuration"] == name], metric, level=level)
+        noise = aa_noise(trials[trials["configuration"] == name], metric)
         if noise.noise is not None:
             results[str(name), str(variant)] = noise
     return results
@@ -96,9 +87,8 @@ def noise_for(
     if not in_others:
         return _no_noise(metric, 0)
     key = max(in_others, key=size)
-    levels = [
-        level.partition("=") for level in key[0].split(",")[1:]
-    ]  # of go-nethttp,logging=on,warm_up=none
+    # of go-nethttp,logging=on,warm_up=none
+    levels = [level.partition("=") for level in key[0].split(",")[1:]]
     words = cell_words({factor: level for factor, _, level in levels}) or key[0]
     return noises[key].model_copy(update={"elsewhere": words})
 

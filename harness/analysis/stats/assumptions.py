@@ -63,10 +63,10 @@ def gap_statistic(values: Floats) -> tuple[Floats, Floats]:
 
 
 @cache
-def gap_critical(k: int, alpha: float = ALPHA) -> float:
-    """Return the value that the gap statistic of k normal values exceeds with probability ``alpha``."""
+def gap_critical(k: int) -> float:
+    """Return the value that the gap statistic of k normal values exceeds with probability ``ALPHA``."""
     rng = np.random.default_rng(k)  # the same k gives the same bar
-    return float(np.quantile(gap_statistic(rng.standard_normal((4000, k)))[0], 1 - alpha))
+    return float(np.quantile(gap_statistic(rng.standard_normal((4000, k)))[0], 1 - ALPHA))
 
 
 def _modes(x: Floats) -> tuple[int, int] | None:

@@ -71,9 +71,8 @@ class Comparison(Frozen):
     metric: str
     ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
     equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
-    margin: (
-        float | None
-    )  # what counts as negligible, never below the noise; None: nothing is called equivalent
+    #: what counts as negligible, never below the noise; None: nothing is called equivalent
+    margin: float | None
     why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
     noise: AANoise  # the reference against itself, in this cell or elsewhere
     p_value: float | None  # sign flips over blocks; None below 5 blocks

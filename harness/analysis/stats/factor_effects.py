@@ -48,9 +48,8 @@ class Interaction(Frozen):
     n_blocks: int = 0  # blocks that hold every cell of the contrast
     p_value: float | None = None  # sign flips over blocks; None below 5 blocks
     p_adjusted: float | None = None  # Benjamini-Hochberg over all interactions, where so few blocks tell
-    shown: bool | None = (
-        None  # the interval leaves out 1, and so does the adjusted p; None: it cannot be said
-    )
+    # the interval leaves out 1, and so does the adjusted p; None: it cannot be said
+    shown: bool | None = None
     not_about: str | None = None  # what else than the services the ratio speaks of
 
 

@@ -53,15 +53,13 @@ def quantile_refused(n: int, q: float) -> str | None:
     return f"refused: {n_beyond(n, q):.3g} requests beyond p{q * 100:g}, {needed} needed"
 
 
-def woodruff_ranks(
-    x: Floats, value: Floats, q: float, level: float, n_batches: int = N_BATCHES
-) -> tuple[IntArray, IntArray]:
+def woodruff_ranks(x: Floats, value: Floats, q: float, level: float) -> tuple[IntArray, IntArray]:
     """Return the ranks (from 1) of the interval's ends for trials ``x``, shape (trials, n), in time order."""
     n_trials, n = x.shape
-    size = n // n_batches
-    below = x[:, : size * n_batches] <= value[:, None]
-    shares = below.reshape(n_trials, n_batches, size).mean(axis=-1)
-    half = t_critical(level, n_batches - 1) * shares.std(axis=-1, ddof=1) / np.sqrt(n_batches)
+    size = n // N_BATCHES
+    below = x[:, : size * N_BATCHES] <= value[:, None]
+    shares = below.reshape(n_trials, N_BATCHES, size).mean(axis=-1)
+    half = t_critical(level, N_BATCHES - 1) * shares.std(axis=-1, ddof=1) / np.sqrt(N_BATCHES)
     lower = np.clip(np.floor(n * (q - half)), 1, n).astype(np.int64)
     upper = np.clip(np.ceil(n * (q + half)), 1, n).astype(np.int64)
     return lower, upper

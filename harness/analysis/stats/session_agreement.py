@@ -136,7 +136,6 @@ class BetweenSessions(Frozen):
 
     mean: Estimate
     predicted: Estimate  # value: the mean; interval: of a ratio measured in another session
-    tau: float = Field(ge=0)  # standard deviation of the sessions' true log ratios
     i2: float = Field(ge=0, le=1)  # share of the variance between sessions that their own errors do not make
 
 
@@ -175,7 +174,7 @@ def between_sessions(
     return BetweenSessions(
         mean=estimate(mean, critical * error, METHOD, whole),
         predicted=estimate(float(logs.mean()), critical * another, PREDICTION, next_one),
-        tau=float(np.sqrt(tau2)), i2=max(0.0, 1 - (k - 1) / cochran) if cochran > 0 else 0.0,
+        i2=max(0.0, 1 - (k - 1) / cochran) if cochran > 0 else 0.0,
     )  # fmt: skip
 
 

@@ -150,12 +150,6 @@ def summarise(
     return frame.astype({"value": "float64", "low": "float64", "high": "float64"})
 
 
-def summarised(trials: pd.DataFrame, metric: str, *, unit: str | None = None) -> Estimate:
-    """Return the estimate that ``summarise`` makes of the first variant: of trials that all are of one, theirs."""
-    estimate: Estimate = summarise(trials, metric, unit=unit)["estimate"].iloc[0]
-    return estimate
-
-
 def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_excluded: int) -> Estimate:
     present, warnings = split_missing(trials, metric)
     if n_excluded:

@@ -107,11 +107,6 @@ def p_can_tell(n_blocks: int, family_size: int) -> bool:
     return n_blocks >= FEWEST_FOR_P and smallest_p(n_blocks) * max(family_size, 1) <= ALPHA
 
 
-def equivalence_band(margin: float | None) -> tuple[float, float] | None:
-    """Return the ratios that a margin calls equivalent, ``(1 / (1 + margin), 1 + margin)``; no margin: ``None``."""
-    return None if margin is None else (1 / (1 + margin), 1 + margin)
-
-
 _VERDICTS = {
     (True, True): Verdict.DIFFERENT_BUT_NEGLIGIBLE,
     (True, False): Verdict.DIFFERENT,

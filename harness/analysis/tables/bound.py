@@ -51,7 +51,6 @@ PartName = Literal["service", "generator", "backing"]
 WORDS: dict[PartName, str] = {
     "service": "service", "generator": "generator", "backing": "database or upstream"
 }  # fmt: skip
-WORDS["backing"] = "database or upstream"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Se
 from harness.analysis.tables.resource_columns import (
     LOG_READER,
     cpu_in_window,
-    generators_cpu,
     grown_within,
     load_window,
     phase_of,
@@ -101,21 +100,15 @@ def _parts(
         """CPUs' worth of time that these roles used; None: that of one of them is not known."""
         if samples is None or window is None:
             return None
-        used = [
-            generators_cpu(samples, window) if role == "generator" else cpu_in_window(samples, role, window)
-            for role in roles
-        ]
+        used = [cpu_in_window(samples, role, window) for role in roles]
         known = [seconds for seconds in used if seconds is not None]
         return sum(known) / (window[1] - window[0]) if len(known) == len(used) else None
 
     whole = _named("service", range(provenance.machine.n_cpus))
     if instance is not None and not instance.cpu_affinity and instance.cpus_allowed:
         whole = _named("service", instance.cpus_allowed)  # as the kernel numbers them
-    with_reader = cores("generator", LOG_READER)  # which has the CPUs of the generators
-    hosts = [role for role in provenance.machines if role == "load" or role.startswith("load-")]
-    cpus_of_load: Cpus = frozenset().union(*(_cpus(provenance, role, ()) for role in hosts))
-    if not hosts:
-        cpus_of_load = _named("service", generator.cpu_affinity if generator else ())
+    with_reader = cores("generator", LOG_READER)  # which has the CPUs of the generator
+    pinned = () if generator is None or "load" in provenance.machines else generator.cpu_affinity
     parts = [
         Part(
             name="service", cores=cores("service"), most=_quota(record),
@@ -123,7 +116,7 @@ def _parts(
         ),
         Part(
             name="generator", cores=cores("generator") if with_reader is None else with_reader,
-            cpus=cpus_of_load or whole, most=_threads(record),
+            cpus=_cpus(provenance, "load", pinned) or whole, most=_threads(record),
             spins=generator is not None and generator.name in BY_NAME and BY_NAME[generator.name].never_sleeps,
         ),
     ]  # fmt: skip
@@ -167,12 +160,11 @@ def _threads(record: TrialRecord) -> float | None:
     tool = None if generator is None else BY_NAME.get(generator.name)
     if generator is None or tool is None:
         return None
-    n_processes = max(1, len(record.generators))
     if tool.runs_as == "python":  # which lets one thread at a time work
-        return float(n_processes)
+        return 1.0
     if tool.threads_option is not None and tool.threads_option in generator.argv[:-1]:
         threads = generator.argv[generator.argv.index(tool.threads_option) + 1]
-        return float(threads) * n_processes if threads.isdigit() else None
+        return float(threads) if threads.isdigit() else None
     return None
 
 

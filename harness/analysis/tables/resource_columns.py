@@ -60,7 +60,7 @@ def used_columns(
         return columns
     used = {
         "service": cpu_in_window(samples, "service", window),
-        "generator": generators_cpu(samples, window),
+        "generator": cpu_in_window(samples, "generator", window),
     }
     if record.request_log is not None:
         used["log_reader"] = cpu_in_window(samples, LOG_READER, window)
@@ -85,16 +85,6 @@ def grown_under_load(record: TrialRecord, name: str) -> float | None:
     """Return how much a counter of the instance's readings grew between the boundaries; ``None``: it was not read."""
     before, after = (getattr(reading_at(record, at), name, None) for at in ("before-load", "after-load"))
     return None if before is None or after is None else float(after - before)
-
-
-def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds of all generators (generator, generator-2...); one that has ended uses nothing more."""
-    roles = [str(role) for role in samples["role"].unique() if str(role).startswith("generator")]
-    if len(roles) <= 1:
-        return cpu_in_window(samples, "generator", window)
-    used = [grown_within(samples[samples["role"] == role], "cpu_s", window) for role in roles]
-    known = [seconds for seconds in used if seconds is not None]
-    return sum(known) if len(known) == len(used) else None
 
 
 def grown_within(readings: pd.DataFrame, name: str, window: tuple[float, float]) -> float | None:
@@ -238,7 +228,7 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
         alike[row["load_name"]].append(row)
     for group in alike.values():
         read = {c: [v for row in group if isinstance(v := row.get(c), float)] for c in _WHOSE}
-        usual_s = {c: faster_step_s(of) if len(of) >= FEWEST_TRIALS else None for c, of in read.items()}
+        usual_s = {c: sorted(of)[len(of) // 4] if len(of) >= FEWEST_TRIALS else None for c, of in read.items()}
         for row in group:
             judged = (SERVICE,) if row.get("bound_by") == "service" else (SERVICE, GENERATOR)
             why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)
@@ -246,12 +236,6 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
                 row |= {"excluded": True, "exclusion_reason": f"{OTHER_SPEED}: {why}"}
                 results.append(row)
     return results
-
-
-def faster_step_s(read: Iterable[float]) -> float:
-    """Return the lower quartile of these CPU times, of which there is one at least: that of the faster trials."""
-    ordered = sorted(read)
-    return ordered[len(ordered) // 4]
 
 
 def at_other_speed(trials: pd.DataFrame) -> pd.Series[bool]:

@@ -27,10 +27,9 @@ from harness.analysis.tables.runtime_columns import (
     window_table,
     with_age,
 )
-from harness.analysis.tables.trial_row import echo_reading
 from harness.errors import InputError
 from harness.formats.detect import read_any
-from harness.formats.table import RequestTable, together
+from harness.formats.table import RequestTable
 from harness.formats.wrk_histogram import (
     UNDONE,
     LatencyHistogram,
@@ -41,7 +40,7 @@ from harness.formats.wrk_histogram import (
 from harness.import_closure import SOURCES, closure_sha256
 from harness.model import BuildRecord, ClosedLoad, EchoReading, TrialRecord
 from harness.model.base import Frozen
-from harness.model.session import label_of
+from harness.model.session import echo_of, label_of
 from harness.store import SessionFolder, Store
 
 Value = TypeVar("Value")
@@ -63,39 +62,27 @@ def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
 
 
 def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
-    """Read the single requests of a trial, on the first generator's clock; ``None``: its record has none."""
+    """Read the single requests of a trial; ``None``: its record has none."""
     if record.load is None or not record.load.has_requests:
         return None
-    if not record.generators:
-        return _rows_in(session, record, "load", record.load.start_epoch_s)
-    tables = [
-        _rows_in(session, record, generator.folder, generator.load.start_epoch_s if generator.load else None)
-        for generator in record.generators
-    ]
-    return together(tables, [generator.clock_shift_s for generator in record.generators])
-
-
-def _rows_in(
-    session: SessionFolder, record: TrialRecord, folder: str, start_epoch_s: float | None
-) -> RequestTable:
     trial_id = record.planned.trial_id
     for name in sorted(record.files):
         plain = name.removesuffix(".gz")
-        if not (plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db"))):
+        if not (plain.startswith("load/samples.") and plain.endswith((".jtl", ".csv", ".db"))):
             continue
         if session.sha256(trial_id, name) != record.files[name].sha256:
             raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
         table = read_any(session.path(trial_id, name))
         if isinstance(table, RequestTable):
-            return table.placed(start_epoch_s) if table.from_zero else table
+            return table.placed(record.load.start_epoch_s) if table.from_zero else table
     why = "the record says that single requests were kept, but none are there"
-    raise InputError(why, file=session.folder, place=folder)
+    raise InputError(why, file=session.folder, place="load")
 
 
 def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:
     """Restore the latencies of a trial of wrk from its file once more; ``None``: its record has none that were."""
     load, planned = record.load, record.planned.configuration.load
-    if load is None or planned is None or load.latency_method != UNDONE or record.generators:
+    if load is None or planned is None or load.latency_method != UNDONE:
         return None
     kinds = load.errors_by_kind
     n_answers = load.n_requests - sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
@@ -166,9 +153,8 @@ def tidy(
             "no session of this experiment", place=missing[0], found="nothing in data/raw",
             allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
         )  # fmt: skip
-    code = closure_sha256(
-        SOURCES, {__name__}
-    )  # a change of this module or of what it imports makes all stale
+    # a change of this module or of what it imports makes all stale
+    code = closure_sha256(SOURCES, {__name__})
     work = [
         _Tidying(Processed(root, name, source), folders, code)
         for name in sorted(names)
@@ -239,7 +225,7 @@ class _Tidying:
             self._exclude(session, trial_id, "damaged", str(error))
             return
         planned = record.planned.configuration
-        row = self._row(session, record, echo_reading(echo, record))
+        row = self._row(session, record, echo_of(planned, echo))
         row["label"] = label_of(planned.variant_name, planned.variant, builds)
         row["build_s"] = trial_row.build_seconds(record, builds)
         self.rows.append(row)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
@@ -117,12 +117,6 @@ def _printed(load: LoadSummary) -> Told:
     }
     most = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
     return Told(load.latency_mean_s, quantiles, most)
-
-
-def echo_reading(readings: Iterable[EchoReading], record: TrialRecord) -> EchoReading | None:
-    """Return what the echo service had under the load and mix of a trial; ``None``: it was not tried."""
-    asked = record.planned.configuration
-    return next((item for item in readings if item.load == asked.load and item.mix == asked.mix), None)
 
 
 def echo_columns(reading: EchoReading | None) -> dict[str, object]:

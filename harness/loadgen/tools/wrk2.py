@@ -34,12 +34,6 @@ def n_due(profile: OpenLoad, n_threads: int) -> int:
     return n_threads * sum(each)
 
 
-def n_under_way(profile: OpenLoad, achieved_per_s: float, latency_mean_s: float | None) -> int:
-    """Return the most requests that can have been sent and not answered when the load ended, by Little's law: latencies
-    begin when a request was due, and a connection waits for its answer."""
-    return min(profile.connections, math.ceil(achieved_per_s * (latency_mean_s or 0.0)))
-
-
 RESULT = "wrk2.txt"
 
 
@@ -81,7 +75,8 @@ class Wrk2(LuaTool):
         answered = n_requests - total.n_unanswered
         achieved_per_s = answered / table.duration_s if table.duration_s else 0.0
         n_threads = read_threads(path) or self.n_threads(profile)
-        sent = n_requests + n_under_way(profile, achieved_per_s, total.latency_mean_s)
+        # by Little's law, the most that were sent and not answered at the end: a connection waits for its answer
+        n_under_way = min(profile.connections, math.ceil(achieved_per_s * (total.latency_mean_s or 0.0)))
         quantiles = dict(total.latency_quantiles_s)
         if total.latency_max_s is not None:
             quantiles["max"] = total.latency_max_s
@@ -97,7 +92,7 @@ class Wrk2(LuaTool):
             n_latencies=table.n_latencies,
             resolution_s=table.resolution_s,
             has_requests=False,
-            n_dropped=max(0, n_due(profile, n_threads) - sent),
+            n_dropped=max(0, n_due(profile, n_threads) - n_requests - n_under_way),
             bodies_checked=False,
             errors_by_kind=kinds,
         )

@@ -108,11 +108,6 @@ def log_reader_cpu_s(notes: Notes) -> float | None:
     return notes.context.host.resources(notes.log_reader, pss=False).cpu_s
 
 
-def environment_of(notes: Notes) -> dict[str, str]:
-    """Return what the instance is told of what stands behind it."""
-    return {name: value for service in notes.backing for name, value in service.environment.items()}
-
-
 def judge_backing(notes: Notes) -> None:
     """Let what was found behind the instance decide, now that everything has ended.
 

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.loadgen.flow import readiness_request
-from harness.measure.runner.backing_phase import bring_up_backing, environment_of, judge_backing
+from harness.measure.runner.backing_phase import bring_up_backing, judge_backing
 from harness.measure.runner.context import (
     WARM_UP_HZ,
     Notes,
@@ -255,7 +255,7 @@ def _bring_up(sampler: Sampling, notes: Notes) -> Instance:
         build=spec.build,
         folder=notes.service_folder,
         cpus=notes.placement.service if notes.placement else None,
-        environment=environment_of(notes),
+        environment={name: value for each in notes.backing for name, value in each.environment.items()},
     )
     first, stderr = readiness_request(spec.requests), notes.service_folder / SERVICE_STDERR
     for attempts_left in reversed(range(ATTEMPTS_WHEN_PORT_TAKEN)):

@@ -61,19 +61,9 @@ def wanted_readings(
     return wanted
 
 
-def echo_achieved(configuration: Configuration, readings: Iterable[EchoReading]) -> float | None:
-    """Return the rate the configuration's generator reached against echo, if it was tried."""
-    asked = (configuration.load, configuration.mix)
-    reached = (reading.achieved_per_s for reading in readings if (reading.load, reading.mix) == asked)
-    return next(reached, None)
-
-
 def echoed(requests: tuple[Request, ...]) -> tuple[tuple[Request, ...], str | None]:
-    """Return the mix as echo can answer it rightly, and the body it answers; None: any will do.
-
-    Raises:
-        TrialFailure: one answer cannot hold all that the flow captures.
-    """
+    """Return the mix as echo can answer it rightly, and the body it answers; None: any will do. Raises TrialFailure:
+    one answer cannot hold all that the flow captures."""
     if not is_flow(requests):
         right = right_bodies(requests[0].expect)
         expect = requests[0].expect.model_copy(update={"status": _ECHO_STATUS, "headers": {}})
@@ -117,21 +107,16 @@ def echo_load(load: Load, n_steps: int = 1) -> Load:
 
 
 def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoReading:
-    """Offer a load to a fresh echo service, bounded as the trial of it has it.
-
-    Raises:
-        TrialFailure: it went wrong; the reading cannot be had.
-    """
-    from harness.analysis.tables.trial_row import (
-        latencies_told,
-    )  # pandas and scipy, for who only looks at plans
+    """Offer a load to a fresh echo service, bounded as the trial of it has it. Raises TrialFailure: it went wrong; the
+    reading cannot be had."""
+    # pandas and scipy, for who only looks at plans
+    from harness.analysis.tables.trial_row import latencies_told
 
     tables: list[RequestTable | None] = []
 
     def look(folder: Path) -> None:
-        with contextlib.suppress(
-            InputError
-        ):  # a tool that was stopped while it wrote: the record says that it failed
+        # a tool that was stopped while it wrote: the record says that it failed
+        with contextlib.suppress(InputError):
             tables.append(rows_of(folder / "load"))
 
     record = rehearse(trial, context, look=look)
@@ -150,11 +135,8 @@ def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoRea
 
 
 def echo_configuration(load: Load, mix: str, requests: tuple[Request, ...]) -> Configuration:
-    """Return what the echo service is tried with in place of a load; ``requests``: of the mix.
-
-    Raises:
-        TrialFailure: as ``echoed``.
-    """
+    """Return what the echo service is tried with in place of a load; ``requests``: of the mix. Raises TrialFailure: as
+    ``echoed``."""
     _, body = echoed(requests)
     return Configuration(
         workload=ECHO_WORKLOAD,

@@ -18,7 +18,6 @@ from harness.measure.runner import Limits, TrialSpec, run_duet, run_trials
 from harness.measure.session.availability import NO_PROC, allowed, raise_limit, too_large
 from harness.measure.session.capacity_trials import CapacityTrials
 from harness.measure.session.dry_run import trial_s
-from harness.measure.session.headroom import echo_achieved
 from harness.measure.session.planning import (
     Prepared,
     by_start,
@@ -31,6 +30,7 @@ from harness.measure.session.progress import Progress, ProgressState, Silent
 from harness.measure.session.signals import Interrupted, RunningProcesses, ended_by, interruptible
 from harness.measure.session.wiring import Assembly
 from harness.model import Calibration, MemoryFit, Outcome, PlannedTrial, SessionHeader, TrialRecord
+from harness.model.session import echo_of
 from harness.places.launchers.base import SweepsLeft
 from harness.places.launchers.cgroup import sweep_groups
 from harness.provenance import collect_provenance, name_places, without_paths
@@ -251,6 +251,7 @@ class _Session(Preparation):
     def _spec(self, trial: PlannedTrial, folder: TrialFolder, cases: tuple[Case, ...]) -> TrialSpec:
         configuration, requests = trial.configuration, self.prepared.study.requests
         load, warm_up_mix = configuration.load, configuration.warm_up_mix
+        echo = echo_of(configuration, self.echo)
         return TrialSpec(
             planned=trial,
             experiment=self.header.experiment.name,
@@ -266,7 +267,7 @@ class _Session(Preparation):
             folder=folder.folder,
             contract=self.contract(),
             seed=self.header.plan.seed * 1_000_003 + trial.position,
-            echo_achieved_per_s=echo_achieved(configuration, self.echo),
+            echo_achieved_per_s=None if echo is None else echo.achieved_per_s,
             memory_asked=self.memory_asked.get(configuration.variant_name),
             limits=self.limits,
             tidy=partial(without_paths, places={**self.assembly.places, "trial": folder.folder}),

@@ -24,7 +24,7 @@ from harness.formats.runtime_metrics import parse_runtime_metrics
 from harness.loadgen.flow import is_flow
 from harness.measure.runner.outcome import kinds_of_errors
 from harness.measure.runner.trial import bounded, rehearse
-from harness.measure.session.planning import Prepared, first_configuration, planned_variants
+from harness.measure.session.planning import Prepared, first_configuration
 from harness.measure.session.rehearsing import Rehearsals
 from harness.model import (
     BuildRecord,
@@ -252,7 +252,7 @@ class SearchEnd(NamedTuple):
     probes: tuple[HeapProbe, ...]
 
 
-def least_heap(attempt: Callable[[int], HeapProbe], *, what: str, most_mib: int = MOST_MIB) -> SearchEnd:
+def least_heap(attempt: Callable[[int], HeapProbe], *, what: str) -> SearchEnd:
     """Return the least heap that works, by ``attempt``, which tries one in MiB; ``what``: of what, for the message.
 
     It is doubled until it works, halved until it does not, and must then work twice in a row, or grows: whether a heap
@@ -270,12 +270,12 @@ def least_heap(attempt: Callable[[int], HeapProbe], *, what: str, most_mib: int 
         return probes[-1].worked
 
     def larger(mib: int, wanted_mib: int) -> int:
-        if mib >= most_mib:
+        if mib >= MOST_MIB:
             raise MemoryFitFailed(
                 f"{what} does its work in no heap up to {mib} MiB; in the last one: {probes[-1].reason}; "
                 "check that this variant runs here and sustains its load, then start again"
             )
-        return min(wanted_mib, most_mib)
+        return min(wanted_mib, MOST_MIB)
 
     low, high = 0, FIRST_MIB
     while not works(high):
@@ -345,7 +345,8 @@ def tried(load: Load, settle_s: float, n_steps: int = 1) -> Load:
 
 def memory_asked(prepared: Prepared) -> dict[str, str]:
     """Return variant -> what of its memory will be measured before the first trial, as the definition says it."""
-    return asked_of(prepared.experiment, planned_variants(prepared))
+    planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
+    return asked_of(prepared.experiment, tuple(n for n in prepared.experiment.variants if n in planned))
 
 
 def asked_of(experiment: Experiment, names: tuple[str, ...]) -> dict[str, str]:

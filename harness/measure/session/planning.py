@@ -194,12 +194,6 @@ def _as_written(root: Path, study: Study) -> Study:
     return study.model_copy(update={"requests": mixes})
 
 
-def planned_variants(prepared: Prepared) -> tuple[str, ...]:
-    """Return the variants of the plan, in the definition's order."""
-    planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
-    return tuple(name for name in prepared.experiment.variants if name in planned)
-
-
 def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
     """Return the same plan with so many blocks in place of the profile's number.
 

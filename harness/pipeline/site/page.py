@@ -12,15 +12,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader
-from markupsafe import Markup
-
 from harness.errors import InputError
 from harness.model.formatting import NOT_MEASURED
 from harness.publish.generated import GENERATED, contributions, in_order
 from harness.publish.supplement import heading
 from harness.questions.claims.words import VERDICT_WORDS
-from harness.report.html import page_style
+from harness.report.html import render_page
 
 #: The title of the page.
 QUESTION = "Are Java microservices as fast as Go ones, and what do they cost?"
@@ -69,12 +66,9 @@ def build_site(root: Path, folder: Path) -> Path:
     sections, claims = read_published(root), _claims(root)
     figures = {key: figure for section in sections for key, figure in section.figures.items()}
     kinds = Counter(numbers[0]["kind"] for numbers in claims)
-    style = page_style() + Markup((_TEMPLATES / "site.css").read_text("utf-8"))
-    pages = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(_TEMPLATES)
-    )
-    text = pages.get_template("site.html.jinja").render(
-        title=QUESTION, style=style, sections=sections, head=sections[0], facts=_facts(sections), claims=claims,
+    text = render_page(
+        _TEMPLATES / "site.html.jinja", _TEMPLATES / "site.css",
+        title=QUESTION, sections=sections, head=sections[0], facts=_facts(sections), claims=claims,
         claim_counts={words: n for kind, words in VERDICT_WORDS.items() if (n := kinds[kind.value])},
         drawn={key: _drawing(root, key, figure) for key, figure in figures.items()}, number_columns=_number_columns,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import inf, nextafter
 from typing import Literal, NamedTuple, get_args
 
-from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, equivalence_band, p_can_tell
+from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, p_can_tell
 from harness.model.claim import Above, Below, Claim, ClaimTest, ClaimVerdict, Near, Predicate, PublishedFact
 from harness.model.formatting import NOT_ABOUT
 from harness.questions.claims.rows import AXES, Axis, Choice, PublishedTables, Row, Sessions, choose
@@ -78,8 +78,8 @@ def _of_ratio(predicate: Predicate, row: Row, *, apart: bool) -> tuple[Outcome, 
         why = "different on its own, not within its family"
     elif says in ("higher", "lower") and near:
         # different is not enough to be outside of the margin: the interval has to leave that out
-        least, most = equivalence_band(row["margin"] or predicate.margin) or (0.0, inf)
-        if low > most * predicate.limit or high < least * predicate.limit:
+        within = 1 + (row["margin"] or predicate.margin)
+        if low > within * predicate.limit or high < predicate.limit / within:
             outcome = "fails"
     elif says in ("higher", "lower"):
         outcome = "holds" if (says == "higher") == isinstance(predicate, Above) else "fails"

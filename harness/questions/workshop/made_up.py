@@ -100,7 +100,7 @@ def unnamed_loops() -> dict[str, pd.DataFrame]:
 
 
 def _open(rng: np.random.Generator) -> pd.DataFrame:
-    arrivals = arrival_times("poisson", RATE_PER_S, DURATION_S, rng)
+    arrivals = arrival_times(RATE_PER_S, DURATION_S, rng)
     service = service_times(len(arrivals), ServiceLaw(), rng)
     return _log(*simulate_open(arrivals, service, servers=USERS, pauses=_PAUSE))
 
@@ -122,7 +122,7 @@ def clock_trial() -> tuple[pd.DataFrame, pd.DataFrame]:
     """
     rng = np.random.default_rng(3)
     pauses = regular_pauses(20.0, 0.06, 0.9, rng)
-    arrivals = arrival_times("poisson", RATE_PER_S, 20.0, rng)
+    arrivals = arrival_times(RATE_PER_S, 20.0, rng)
     service = service_times(len(arrivals), ServiceLaw(), rng)
     requests = _log(*simulate_open(arrivals, service, servers=4, pauses=pauses))
     log = pd.DataFrame(pauses.spans, columns=["start_s", "end_s"]) + AHEAD_S

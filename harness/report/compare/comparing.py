@@ -123,11 +123,6 @@ def check_limit(limit: Limit, comparison: Comparison) -> Checked:
             ", ".join(label for label in comparison.labels if label is not None) or "none: all requests only"
         )
         raise InputError("no such label in every run", place=PLACE, found=limit.label, allowed=known)
-    return check_row(limit, row)
-
-
-def check_row(limit: Limit, row: Row) -> Checked:
-    """Return whether the ratio of the limit's own row lies beyond it for sure."""
     outcome, why = _judged(limit, row)
     return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {why}")
 

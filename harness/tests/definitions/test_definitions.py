@@ -79,7 +79,7 @@ def root(tmp_path: Path) -> Path:
         (
             'generator = "locust"',
             'generator = "locust"\nprocesses = 2',
-            ["profiles.smoke.loads.few.processes", "several generators", "wrk"],
+            ["profiles.smoke.loads.few.processes", "must be 1", "found 2"],
         ),
     ],
 )

@@ -15,7 +15,7 @@ from harness.analysis.tables.tidy import read_requests, read_seconds, tidy
 from harness.errors import TrialFailure
 from harness.loadgen.row_counts import LATENCIES, SECONDS, count_rows
 from harness.measure.session import measure, prepare
-from harness.model import ClosedLoad, Load, LoadSummary, OpenLoad, Outcome
+from harness.model import ClosedLoad, Load, LoadSummary, Outcome
 from harness.tests.support.sessions import LIMITS, calm_alone, make_session_project, tiny_assembly
 from harness.tests.support.synthetic_files import write_jtl
 
@@ -49,16 +49,10 @@ def test_what_has_no_rows_fails_its_trial(tmp_path: Path) -> None:
         count_rows(tmp_path, SUMMARY)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"generator": "wrk", "profile": ClosedLoad(users=1, duration_s=1)},
-        {"generator": "jmeter", "profile": OpenLoad(rate_per_s=1, duration_s=1), "processes": 2},
-    ],
-)
-def test_only_one_tool_with_rows_has_any_to_count(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match='rows = "counted" is of one generator'):
-        Load.model_validate({**wrong, "rows": "counted"})
+def test_only_a_tool_with_rows_has_any_to_count() -> None:
+    load = {"generator": "wrk", "profile": ClosedLoad(users=1, duration_s=1), "rows": "counted"}
+    with pytest.raises(ValidationError, match='rows = "counted" is of a generator'):
+        Load.model_validate(load)
 
 
 def test_a_trial_whose_rows_were_counted_has_the_columns_of_one_that_kept_them(tmp_path: Path) -> None:

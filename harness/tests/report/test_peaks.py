@@ -35,7 +35,7 @@ Trial = tuple[np.ndarray, np.ndarray, Pauses]
 @pytest.fixture(scope="module")
 def trial() -> Trial:
     rng = np.random.default_rng(3)
-    arrivals = arrival_times("poisson", 600.0, 24.0, rng)
+    arrivals = arrival_times(600.0, 24.0, rng)
     pauses = regular_pauses(24.0, 0.06, 1.5, rng)
     service = service_times(len(arrivals), ServiceLaw(), rng)
     return *simulate_open(arrivals, service, servers=8, pauses=pauses), pauses

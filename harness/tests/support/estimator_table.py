@@ -15,7 +15,7 @@ from harness.analysis.attribution.share_of_quantile import attributable_fraction
 from harness.analysis.attribution.spans import attribute_latency
 from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
-from harness.analysis.stats.aa_noise import aa_noise, aa_test
+from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
@@ -134,9 +134,6 @@ def _ratios() -> list[Row]:
         ratio("equivalence_interval", lambda a, b: equivalence_interval(a, b, paired=True), bounds, how="paired"),
         ratio("equivalence_interval", lambda a, b: equivalence_interval(a, b, paired=False), bounds, how="unpaired"),
         ratio("sign_flip_p", sign_flip_p, lambda found: [found], how="paired", swapped="same"),
-        ratio("aa_test", aa_test, lambda found: bounds(found[0]), how="ratio"),
-        ratio("aa_test", aa_test, lambda found: [found[1]],
-              how="noise", swapped="same"),
         ratio("compare", lambda a, b: compare(_frame(a, b), "cost_s", reference="go"),
               lambda found: bounds(found[0].ratio) if found else [], how="one variant", permuted=(), swapped=None),
         ratio("aa_noise", lambda a, b: aa_noise(_frame(a, b), "cost_s"),

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from harness.formats.arrays import FloatArray
 from harness.tests.analysis.stats.test_sample_size import holds
 from harness.tests.support.available import long_tests_are_asked_for
 from harness.verify.simulated.queueing import (
-    Arrivals,
     ServiceLaw,
     arrival_times,
     regular_pauses,
@@ -47,7 +45,7 @@ def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_ope
     assert warned == (pause_s < 0.1)
     if warned:
         return
-    arrivals = arrival_times("poisson", len(start) / (lasts_s * (1 - PAUSED)), lasts_s, rng)
+    arrivals = arrival_times(len(start) / (lasts_s * (1 - PAUSED)), lasts_s, rng)
     service = service_times(len(arrivals), LAW, rng)
     opened = simulate_open(arrivals, service, servers=max(64, len(start) // 50), pauses=pauses)[1]
     p99 = float(np.quantile(opened, 0.99))
@@ -55,10 +53,10 @@ def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_ope
     assert check.measured_s["p99"] < p99 / 2, "uncorrected"
 
 
-@pytest.mark.parametrize("kind", get_args(Arrivals))
-def test_an_open_loop_is_not_flagged(kind: Arrivals) -> None:
-    rng = np.random.default_rng([1, get_args(Arrivals).index(kind)])
-    arrivals = arrival_times(kind, 800.0, 20.0, rng)
+@pytest.mark.parametrize("even", [False, True])
+def test_an_open_loop_is_not_flagged(even: bool) -> None:
+    rng = np.random.default_rng([1, int(even)])
+    arrivals = np.arange(16_000) / 800.0 if even else arrival_times(800.0, 20.0, rng)
     service = service_times(len(arrivals), ServiceLaw(), rng)
     start, latency = simulate_open(arrivals, service, servers=12, pauses=regular_pauses(20.0, 0.1, 2.0, rng))
     assert not coordinated_omission_check(start, latency).flagged

@@ -40,12 +40,12 @@ def test_stalls_with_a_rhythm_of_their_own_seldom_seem_related_and_those_that_fo
     chance = real = any_match = 0
     for _ in range(n):
         pauses, stalls = rhythm(rng, 40), rhythm(rng, 30)
-        unrelated = coincidence_test(stalls, pauses, window=(0.0, 60.0), tolerance_s=0.005, shifts=199)
+        unrelated = coincidence_test(stalls, pauses, window=(0.0, 60.0), shifts=199)
         chance += unrelated.p_value is not None and unrelated.p_value <= 0.05
         any_match += unrelated.n_matched > 0
         # two in three stalls are pauses seen a little later, the rest something else
         mixed = sorted([*((low + 0.002, high + 0.004) for low, high in pauses[::2]), *stalls[::3]])
-        related = coincidence_test(mixed, pauses, window=(0.0, 60.0), tolerance_s=0.005, shifts=199)
+        related = coincidence_test(mixed, pauses, window=(0.0, 60.0), shifts=199)
         real += related.p_value is not None and related.p_value <= 0.05
     assert not share(n, name="called related", value=chance / n, at_most=0.06).refuted
     assert not share(n, name="seen", value=real / n, at_least=0.95).refuted

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from scipy import stats
 
-from harness.analysis.attribution.event_matching import match_events
+from harness.analysis.attribution.event_matching import TOLERANCE_S, match_events
 from harness.analysis.attribution.spans import Span
 from harness.project import find_root
 from harness.tests.support.reports import report_file
@@ -23,7 +23,6 @@ ALL = {path: json.loads(path.read_text("utf-8")) for path in sorted(STOPS.glob("
 BUSY_SHARE = 0.1
 #: Even seeds are kept aside: no threshold may be chosen on them.
 ASIDE = {path: truth for path, truth in ALL.items() if truth["seed"] % 2 == 0}
-TOLERANCE_S = 0.005
 #: Time in which the queue behind a stop drains.
 AFTER_S = 0.1
 #: Of the control: where no stop was made, between two of them.
@@ -44,7 +43,7 @@ class Judged(NamedTuple):
     def n_listed(self, later_s: float) -> int:
         """Return how many visible stops are listed; each shifted by so much."""
         stops = [(low + later_s, high + later_s) for low, high in self.visible]
-        return len(match_events(self.listed, stops, tolerance_s=TOLERANCE_S).pairs)
+        return len(match_events(self.listed, stops).pairs)
 
     def n_false(self) -> int:
         """Return how many of those listed touch no stop and no queue behind one."""

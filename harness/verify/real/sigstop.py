@@ -35,18 +35,18 @@ from harness.verify.simulated.result import Cells, VerifyResult
 RATE_PER_S = 200.0
 EVERY_S = 1.0
 SHORTEST_S, LONGEST_S = 0.15, 0.4
-TOLERANCE_S = 0.005
 RECALL, PRECISION = 1.0, 0.95
 #: The client sends this late only when it was held up itself.
 LATE_S = 0.005
+_READ_EVERY_S = 0.005
 _REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class RunQueue:
     """Reads the waiting time of some processes again and again in a thread; use as a context manager."""
 
-    def __init__(self, pids: Sequence[int], *, every_s: float = 0.005) -> None:
-        self._pids, self._every_s = tuple(pids), every_s
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = tuple(pids)
         self._at: list[float] = []
         self._counts: list[list[float]] = []
         self._stopping = threading.Event()
@@ -73,7 +73,7 @@ class RunQueue:
     def _work(self) -> None:
         before: list[dict[str, float]] = [{} for _ in self._pids]
         totals = [0.0] * len(self._pids)
-        while not self._stopping.wait(self._every_s):
+        while not self._stopping.wait(_READ_EVERY_S):
             at = time.monotonic()
             for i, pid in enumerate(self._pids):
                 now = _waits_s(pid)
@@ -134,14 +134,14 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     start_s = np.array([start for start, _ in stopped.rows])
     latency_s = np.array([end - start for start, end in stopped.rows])
     stalls = [(s.start_s, s.end_s) for s in detect_stalls(start_s, latency_s) if s.kind == "stall"]
-    right = match_events(stalls, stopped.stops, tolerance_s=TOLERANCE_S)
+    right = match_events(stalls, stopped.stops)
     matched = {i for i, _ in right.pairs}
     rest = [span for i, span in enumerate(stalls) if i not in matched]
     machines = [span for span in rest if _machine_made(stopped, span)]
     clients = [span for span in rest if span not in machines and _client_made(stopped, span)]
     n = len(stalls) - len(clients) - len(machines)
     elsewhere = [(low + EVERY_S / 2, high + EVERY_S / 2) for low, high in stopped.stops]
-    shifted = match_events(stalls, elsewhere, tolerance_s=TOLERANCE_S)
+    shifted = match_events(stalls, elsewhere)
     cells = Cells(
         "sigstop", sims, seed,
         bar="recall 1.0, precision >= .95",

@@ -77,7 +77,7 @@ def simulate_trial(session: Session, n: int, rng: np.random.Generator) -> _Trial
     every_s = session.every_s * float(np.exp(EVERY_SD * rng.standard_normal()))
     pause_s = session.pause_s * float(np.exp(PAUSE_SD * rng.standard_normal()))
     median_s = session.median_s * float(np.exp(session.level_sd * rng.standard_normal()))
-    arrivals = arrival_times("poisson", session.rate_per_s, duration_s, rng)
+    arrivals = arrival_times(session.rate_per_s, duration_s, rng)
     service = service_times(len(arrivals), ServiceLaw(median_s=median_s, rho=session.rho), rng)
     pauses = regular_pauses(duration_s, pause_s, every_s, rng)
     start, latency = simulate_open(arrivals, service, servers=1, pauses=pauses)

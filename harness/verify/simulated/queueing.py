@@ -10,15 +10,12 @@ from __future__ import annotations
 import heapq
 import itertools
 from bisect import bisect_left, bisect_right
-from typing import Literal
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-Arrivals = Literal["poisson", "even"]
 
 
 class ServiceLaw(Frozen):
@@ -53,12 +50,8 @@ def service_times(n: int, law: ServiceLaw, rng: np.random.Generator) -> FloatArr
     return np.asarray(np.maximum(times, 1e-6))
 
 
-def arrival_times(
-    kind: Arrivals, rate_per_s: float, duration_s: float, rng: np.random.Generator
-) -> FloatArray:
-    """Return arrival times in [0, duration_s), shape (n,), sorted."""
-    if kind == "even":
-        return np.arange(int(rate_per_s * duration_s)) / rate_per_s
+def arrival_times(rate_per_s: float, duration_s: float, rng: np.random.Generator) -> FloatArray:
+    """Return Poisson arrivals in [0, duration_s), shape (n,), sorted."""
     return np.asarray(np.sort(rng.random(rng.poisson(rate_per_s * duration_s)) * duration_s))
 
 

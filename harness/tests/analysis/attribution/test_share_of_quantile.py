@@ -99,7 +99,7 @@ def open_trial(
     seed: int, *, pause_s: float | None = None, duration_s: float = 20.0
 ) -> tuple[np.ndarray, np.ndarray, Pauses]:
     rng = np.random.default_rng(seed)
-    arrivals = arrival_times("poisson", 1000.0, duration_s, rng)
+    arrivals = arrival_times(1000.0, duration_s, rng)
     service = service_times(len(arrivals), ServiceLaw(rho=0.0), rng)
     pauses = regular_pauses(duration_s, pause_s, 1.0, rng) if pause_s else Pauses()
     start, latency = simulate_open(arrivals, service, servers=10, pauses=pauses)
