@@ -125,8 +125,8 @@ def _place(comparison: Comparison) -> tuple[str, str, str, tuple[tuple[str, str]
     return comparison.reference, comparison.variant, comparison.metric, levels
 
 
-#: With fewer sessions the degrees of freedom of a prediction interval leave it without a meaning.
-FEWEST_TO_PREDICT = 4
+#: With one degree of freedom a prediction interval is without a meaning; with two it holds what it should.
+FEWEST_TO_PREDICT = 3
 METHOD = "random effects over sessions (Paule-Mandel, Hartung-Knapp)"
 PREDICTION = "Student's prediction interval over sessions"
 
