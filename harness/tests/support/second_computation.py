@@ -2,7 +2,7 @@
 """A second computation of ratios that the abstract prints, from the bundled archives and by no code of the harness.
 
 ``python -m harness.tests.support.second_computation`` takes from a build only the names of the trials behind a number.
-Requests come from what wrk printed, CPU time from the counter that the service itself publishes before and after the
+Requests come from what wrk and JMeter printed, CPU time from the counter that the service itself publishes before and after the
 load, ratios and Student's interval from the formulas. Exit status 1: a number differs.
 """
 
@@ -34,11 +34,15 @@ RATIOS = {
     "bank_warm.cpu.ratio.": "cpu",
     "strings_ladder.cpu.ratio.": "cpu at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
+    "strings_then_now.article.ratio.": "throughput by JMeter",
+    "strings_then_now.warm.ratio.": "throughput",
 }
-#: wrk prints two decimals and its own duration; the service's counter is read some milliseconds beside the load.
-TOLERANCE = {"throughput": 0.001, "cpu": 0.01, "cpu at equal speed": 0.01, "throughput at equal speed": 0.01}
+#: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load.
+TOLERANCE = {"throughput": 0.001}
 _REQUESTS = re.compile(rb"(\d+) requests in")
 _RATE = re.compile(rb"Requests/sec:\s+([\d.]+)")
+#: In milliseconds since the epoch, of "Starting standalone test @" and of "Tidying up ... @".
+_STAMP = re.compile(rb"@ .*\((\d+)\)")
 _CPU = re.compile(rb"^process_cpu_seconds_total(?:\{[^}]*\})? (\S+)", re.MULTILINE)
 
 
@@ -64,14 +68,22 @@ def value_of(trial: str, metric: str) -> float:
     files = archive(experiment, session)[1]
     printed = files[f"{name}/load/generator.stdout.txt"]
     if metric.startswith("throughput"):
-        rate = float(_RATE.findall(printed)[-1])
-        return rate if metric == "throughput" else rate * moves(experiment, session, "throughput")[name]
+        by_wrk = _RATE.findall(printed)
+        rate = float(by_wrk[-1]) if by_wrk else rate_of_jmeter(printed, files[f"{name}/load/seconds.csv"])
+        return rate * moves(experiment, session, "throughput")[name] if metric.endswith("at equal speed") else rate
     before, after = (
         float(_CPU.findall(files[f"{name}/boundary-{moment}-load.prom.gz"])[0])
         for moment in ("before", "after")
     )
     cpu_s = (after - before) / int(_REQUESTS.findall(printed)[-1])
     return cpu_s if metric == "cpu" else cpu_s * moves(experiment, session, "cpu")[name]
+
+
+def rate_of_jmeter(printed: bytes, seconds: bytes) -> float:
+    """Return right answers per second between the moments at which JMeter printed that it began and that it ended."""
+    begin_ms, end_ms = (int(stamp) for stamp in _STAMP.findall(printed)[:2])
+    counted = [line.split(b",") for line in seconds.split()[1:]]
+    return 1000 * sum(int(n) - int(n_errors) for _, n, n_errors in counted) / (end_ms - begin_ms)
 
 
 @cache
@@ -135,7 +147,7 @@ def differences() -> Iterator[tuple[str, float, float, float]]:
                 continue  # a native image publishes no such counter
             computed = ratio_of(entry["inputs"], variant, (arms - {variant}).pop(), metric)
             for end, second in zip(("value", "low", "high"), computed, strict=True):
-                yield f"{key} {end}", entry[end], second, TOLERANCE[metric]
+                yield f"{key} {end}", entry[end], second, TOLERANCE.get(metric, 0.01)
 
 
 def main() -> int:
