@@ -252,8 +252,8 @@ _LEDGER: Mapping[str, tuple[ColumnType, str]] = {
     "verdict_now": ("string", "what `measured` says: the same words"),
     "not_reproduced": (
         "string",
-        "where both are known: `wrong then`, `artefact of the method` (the source's programs fail by our method) "
-        "or `outdated` (today's programs fail)",
+        "where known: `wrong then` (the source's programs hold by neither method), `artefact of the method` "
+        "(they hold by its own alone) or `outdated` (they hold by ours, and today's programs fail)",
     ),
     "why": ("string", "why `verdict_now` is what it is"),
     "verdict": ("string", "of the claim, from all its numbers"),

@@ -364,7 +364,9 @@ def test_what_is_equal_by_the_noise_alone_is_undecided(predicate: Predicate) -> 
 @pytest.mark.parametrize(
     ("then", "ours", "now", "expected"),
     [
-        (0.5, 1.5, 0.5, "wrong then"),
+        (0.5, 0.5, 0.5, "wrong then"),
+        (0.5, None, 0.5, "wrong then"),
+        (0.5, 1.5, 0.5, "outdated"),  # true of the services, and not shown by its method on this machine
         (1.5, 0.5, 0.5, "artefact of the method"),
         (1.5, 1.5, 0.5, "outdated"),
         (1.5, 1.5, 1.5, None),  # reproduced
