@@ -120,9 +120,7 @@ ADDED = ["--engine", "rematch", "--log-output", "results/run_all.ipynb"]
         ([], []),
     ],
 )
-def test_arguments_are_completed_only_where_a_notebook_of_this_project_is_the_only_path(
-    project: Path, given: list[str], added: list[str]
-) -> None:
+def test_arguments_are_completed_for_its_notebooks(project: Path, given: list[str], added: list[str]) -> None:
     assert project.is_dir()
     assert completed(given) == given + added
 

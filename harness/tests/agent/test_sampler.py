@@ -102,9 +102,7 @@ def test_samples_have_a_row_per_role_and_tick(
         assert sum(row[dear] == "" for row in service) > len(service) / 2
 
 
-def test_its_rate_changes_while_it_works_and_no_tick_is_lost_or_counted_twice(
-    bench: Bench, files: Files, puppet: Puppet
-) -> None:
+def test_its_rate_changes_and_no_tick_is_lost_or_doubled(bench: Bench, files: Files, puppet: Puppet) -> None:
     def more(n: int) -> None:
         wanted = files.count("service") + n
         assert eventually(lambda: files.count("service") >= wanted)

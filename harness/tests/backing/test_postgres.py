@@ -115,9 +115,7 @@ def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_
     service.stop()
 
 
-def test_a_password_stands_nowhere_but_in_the_environment(
-    real: RealDatabase, service: Lent, tmp_path: Path
-) -> None:
+def test_a_password_is_in_the_environment_alone(real: RealDatabase, service: Lent, tmp_path: Path) -> None:
     password = service.environment["PGPASSWORD"]
     assert len(password) >= 16
     assert not [words for words in command_lines().values() if password.encode() in words]
@@ -129,9 +127,7 @@ def test_a_password_stands_nowhere_but_in_the_environment(
         assert not path.is_file() or password.encode() not in path.read_bytes(), path
 
 
-def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_servers_user_alone(
-    service: Lent,
-) -> None:
+def test_it_listens_on_loopback_alone_and_its_data_is_for_its_user_alone(service: Lent) -> None:
     assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
     assert one(superuser(service), "SHOW unix_socket_directories") == ""
     assert one(service.environment, "SHOW fsync") == "on"
@@ -337,9 +333,7 @@ def test_the_servers_user_must_reach_its_folder_which_must_have_room(tmp_path: P
         assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
 
 
-def test_a_copy_of_the_wheel_that_the_servers_user_can_reach_serves_and_never_as_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_of_the_wheel_serves_but_not_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = postgres_of_the_wheel(tmp_path / "nowhere")
     if not wheel.usable:
         not_run(f"the wheel of PostgreSQL is missing; install it with: {wheel.how_to_get}")

@@ -123,9 +123,7 @@ def test_lost_money_is_an_outcome_of_its_own_and_says_which_and_how_much(ledgers
     assert record.load is not None and record.load.n_errors == 0
 
 
-def test_what_was_answered_rightly_and_never_stored_is_found_though_all_balances_add_up(
-    ledgers: Ledgers,
-) -> None:
+def test_an_answer_that_was_never_stored_is_found_though_balances_add_up(ledgers: Ledgers) -> None:
     calm, record = of_variant(ledgers.folder, "calm"), of_variant(ledgers.folder, "forgetful")
     # two users post five times each; the readiness poll and the contract's case were before the load
     (kept,) = calm.stored
@@ -172,9 +170,7 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_next_one_sweeps(
-    tmp_path: Path, databases: Path
-) -> None:
+def test_a_session_killed_in_mid_trial_leaves_data_for_a_sweep_alone(tmp_path: Path, databases: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path, loops=60))
     session = subprocess.Popen(
         [sys.executable, "-m", "harness.tests.support.ledger_sessions", str(root), str(databases)],
@@ -195,9 +191,7 @@ def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_n
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(
-    tmp_path: Path, databases: Path
-) -> None:
+def test_an_upstream_api_that_does_not_start_fails_the_trial(tmp_path: Path, databases: Path) -> None:
     backing = 'backing = { upstream = { fail_start = "no licence" } }'
     root = calm_alone(make_ledger_project(tmp_path, backing=backing))
     folder = measure_ledger(root, real_database(databases))
@@ -222,9 +216,7 @@ def careless_session(root: Path, database: Postgres, backing: str = "") -> Sessi
     return measure(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
 
 
-def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_against_later_ones(
-    tmp_path: Path, databases: Path
-) -> None:
+def test_what_a_trial_broke_in_a_kept_database_is_its_own(tmp_path: Path, databases: Path) -> None:
     backing = '[backing]\nseed = "seven"\nwiped = false\n'
     folder = careless_session(tmp_path, real_database(databases), backing)
     first, *later = sorted(folder.records(), key=lambda record: record.planned.position)

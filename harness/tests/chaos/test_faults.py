@@ -154,9 +154,7 @@ def staged() -> Iterator[Callable[[str], Stage]]:
 
 
 @pytest.mark.parametrize("name", some_in_every_run(FAULTS, FEW, "each named fault in a real session"))
-def test_a_session_that_meets_a_fault_loses_nothing_and_goes_on(
-    name: str, staged: Callable[[str], Stage]
-) -> None:
+def test_a_session_goes_on_after_a_fault_and_loses_nothing(name: str, staged: Callable[[str], Stage]) -> None:
     fault = FAULTS[name]
     here = staged(fault.scene)
     with ExitStack() as stack:

@@ -162,9 +162,7 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert code == 2 and "agrees with itself" in err
 
 
-def test_the_newest_session_is_taken_where_none_is_named_also_by_a_file_outside_the_project(
-    measured: Path, tmp_path: Path
-) -> None:
+def test_the_newest_session_is_taken_also_by_a_file_outside(measured: Path, tmp_path: Path) -> None:
     elsewhere = str(shutil.copy(measured / "harness/experiments/tiny.toml", tmp_path))
     for words, first in (
         (("tiny",), "tiny/smoke-local-1: "),

@@ -125,9 +125,7 @@ class HostContract:
         assert (stopped.signal, stopped.exit_code) == ("SIGKILL", 137)
         assert group_members(process.pid, process.start_ticks) == ()
 
-    def test_children_of_a_process_that_ended_by_itself_are_gone_after_stop(
-        self, spawn: Callable[..., Process]
-    ) -> None:
+    def test_children_of_an_ended_process_are_gone_after_stop(self, spawn: Callable[..., Process]) -> None:
         process = spawn("sh", "-c", "sleep 62 & exit 5")
         assert process.wait(patient(20)) == 5
         assert group_members(process.pid, process.start_ticks) != ()

@@ -58,9 +58,7 @@ class LauncherContract:
         answered(project, other)
         other.stop()
 
-    def test_an_obedient_service_is_stopped_by_sigterm_and_the_record_says_so(
-        self, project: AProject
-    ) -> None:
+    def test_an_obedient_service_ends_by_sigterm_as_the_record_says(self, project: AProject) -> None:
         instance = project.launch()
         answered(project, instance)
         assert instance.record.exit_code is None

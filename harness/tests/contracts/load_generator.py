@@ -230,9 +230,7 @@ class LoadGeneratorContract:
         assert sum(summary.errors_by_kind.values()) == summary.n_errors
         assert all(name and "," not in name for name in summary.errors_by_kind)
 
-    def test_an_empty_folder_is_a_failed_trial_not_a_crash(
-        self, generator: LoadGenerator, tmp_path: Path
-    ) -> None:
+    def test_an_empty_folder_is_a_failed_trial(self, generator: LoadGenerator, tmp_path: Path) -> None:
         with pytest.raises(TrialFailure) as caught:
             generator.read(tmp_path)
         assert caught.value.outcome == "failed"

@@ -82,16 +82,12 @@ def test_tables_merge_values_win_lists_are_replaced_and_false_takes_a_table_out(
         ('[variants]\nother = { extends = "go" }\ngo = {}', ["other", "go"]),
     ],
 )
-def test_the_variants_are_those_that_are_named_in_that_order_or_else_all(
-    tmp_path: Path, own: str, names: list[str]
-) -> None:
+def test_the_variants_are_those_named_in_order_or_all(tmp_path: Path, own: str, names: list[str]) -> None:
     variants = merged(tmp_path, f'extends = "base"\n{own}', base=BASE)["variants"]
     assert list(variants) == names
 
 
-def test_a_variant_extends_another_and_all_variants_lies_between_what_it_inherits_and_its_own(
-    tmp_path: Path,
-) -> None:
+def test_a_variant_extends_another_and_all_variants_lies_between_both(tmp_path: Path) -> None:
     own = """
     extends = "base"
     [all_variants]

@@ -58,9 +58,7 @@ def experiment_of(place: Workspace, folder: Path, rate: Rate | None = None, **ja
     return load_study(PROJECT, str(duel.experiment)).experiment
 
 
-def test_users_duration_blocks_warm_up_and_cpus_are_those_of_the_experiment(
-    place: Workspace, tmp_path: Path
-) -> None:
+def test_users_duration_blocks_and_cpus_are_those_of_the_experiment(place: Workspace, tmp_path: Path) -> None:
     found = experiment_of(place, tmp_path, new=25)
     assert (found.reference, list(found.variants), found.load) == ("old", ["old", "new"], "users")
     assert [one.runtime.cpus for one in found.variants.values()] == [2, 2]

@@ -19,9 +19,7 @@ DIGITS = "9" * 5000
     ("there", "put"),
     [(b"CREATE TABLE", b"CREATE\xff\xfeABLE"), (b"tableoha", b"tableoh\xff"), (b"duration", b"durati\xff\n")],
 )
-def test_a_schema_of_oha_that_is_not_utf_8_is_refused_in_one_line(
-    there: bytes, put: bytes, tmp_path: Path
-) -> None:
+def test_a_schema_of_oha_that_is_not_utf_8_is_refused(there: bytes, put: bytes, tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE TABLE oha (start, start_latency_correction, duration, status)")

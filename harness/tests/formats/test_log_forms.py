@@ -35,9 +35,7 @@ def spans(log: GcLog) -> list[tuple[float, float, str]]:
 
 @every_carrier
 @pytest.mark.parametrize("decorators", ["wall", "uptime"])
-def test_a_jvms_log_has_the_same_pauses_whatever_stands_around_its_lines(
-    carrier: str, decorators: str
-) -> None:
+def test_a_jvms_log_has_the_same_pauses_whatever_its_carrier(carrier: str, decorators: str) -> None:
     lines = jvm_lines() if decorators == "wall" else jvm_lines(decorators=uptime)
     plain = read_log(text_of(lines), process_start_epoch_s=START_S)
     log = read_log(carried(lines, carrier), process_start_epoch_s=START_S)

@@ -48,9 +48,7 @@ def counts(found: LatencyHistogram) -> dict[int, int]:
 
 
 @given(made=LATENCIES, interval_us=st.integers(1, 4000))
-def test_undoing_gives_back_every_histogram_whatever_the_interval(
-    made: dict[int, int], interval_us: int
-) -> None:
+def test_undoing_gives_back_every_histogram(made: dict[int, int], interval_us: int) -> None:
     corrected = histogram(stats_correct(made, interval_us))
     assert counts(undo_correction(corrected, interval_us, n_recorded=sum(made.values()))) == made
     assert counts(undo_correction(histogram(made), 0, n_recorded=sum(made.values()))) == made

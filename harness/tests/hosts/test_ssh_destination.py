@@ -99,9 +99,7 @@ def trial(far: SshHost, folder: Path, service: Endpoint) -> None:
     assert {"log", "samples.csv", "order.json"} <= {path.name for path in folder.iterdir()}
 
 
-def test_after_any_number_of_trials_no_more_is_open_than_before_and_nothing_after_the_end(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_after_any_number_of_trials_no_more_is_open_and_nothing_later(sshd: Sshd, tmp_path: Path) -> None:
     own = psutil.Process()
     before = {child.pid for child in own.children(recursive=True)}, own.num_fds()
     far = SshHost("bighost", sshd.settings(tmp_path / "base"))

@@ -52,9 +52,7 @@ def test_the_agent_has_no_port_and_its_socket_is_for_its_own_user_alone(far: Ssh
     assert [one.laddr for one in daemon.net_connections("unix") if one.laddr] != []
 
 
-def test_an_unknown_host_key_is_refused_with_what_to_do_and_so_is_a_changed_one(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_an_unknown_or_changed_host_key_is_refused_with_what_to_do(sshd: Sshd, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
     with pytest.raises(
         HostError, match=r"^bighost \(127.0.0.1\): its host key is unknown: .*; compare"
@@ -67,9 +65,7 @@ def test_an_unknown_host_key_is_refused_with_what_to_do_and_so_is_a_changed_one(
     assert "\n" not in f"{unknown.value}{changed.value}"
 
 
-def test_who_is_not_let_in_and_a_host_that_is_not_there_are_said_in_one_line(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_who_is_not_let_in_and_an_absent_host_are_said_in_one_line(sshd: Sshd, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"hosts.toml: hosts.bighost.key: .*found '/no/key'"):
         SshHost("bighost", sshd.settings(tmp_path, key="/no/key"))
     with pytest.raises(HostError, match="Permission denied.*authorized_keys") as refused:

@@ -35,9 +35,7 @@ def jdk() -> Jdk:
     return reference_jdk()
 
 
-def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
-    far: SshHost, jdk: Jdk, tmp_path: Path
-) -> None:
+def test_jmeter_is_sent_over_once_and_offers_from_there(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
     jar = find_tool("jmeter", Surroundings(project=ROOT)).require()
     home = jar.parent.parent
     root = make_session_project(tmp_path / "project")

@@ -56,9 +56,7 @@ def builder(tmp_path: Path, source: Path) -> Builder:
     return Builder(LocalHost(), tmp_path, Tools())
 
 
-def test_a_build_is_made_once_per_source_and_command_and_leaves_nothing_in_the_source_tree(
-    builder: Builder, tmp_path: Path, source: Path
-) -> None:
+def test_a_build_is_made_once_and_its_source_is_kept(builder: Builder, tmp_path: Path, source: Path) -> None:
     first = builder.build(TOY)
     assert first.artifact.read_text() == "one" and first.record.build_s is not None
     assert sorted(path.name for path in source.iterdir()) == ["build.sh", "text"]
@@ -141,9 +139,7 @@ def test_a_service_whose_program_is_missing_is_unavailable_as_a_process(tmp_path
     assert launcher.unfit(other, Variant(implementation="toy")) is None  # a container contains it
 
 
-def test_links_stay_links_and_those_that_lead_out_bring_what_they_lead_to(
-    builder: Builder, source: Path, tmp_path: Path
-) -> None:
+def test_links_stay_and_those_out_bring_their_files(builder: Builder, source: Path, tmp_path: Path) -> None:
     """As npm leaves them: programs in ``.bin`` and packages of a workspace are links."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "page").write_text("page")
@@ -266,9 +262,7 @@ def test_an_aot_cache_of_other_flags_is_another_cache(java: tuple[ProcessLaunche
     assert len({cache_of(gc="serial"), cache_of(gc="z"), cache_of(gc="serial", heap_max="64m")}) == 3
 
 
-def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_oldest_by_the_usual_one() -> (
-    None
-):
+def test_a_variant_that_names_a_jdk_runs_on_it_and_is_compiled_for_the_oldest_by_the_usual() -> None:
     jdks = tuple(Jdk(home=Path(v), version=v, vendor=None) for v in ("25.0.1", "21.0.2", "17.0.1"))
     tools = Tools(jdks=jdks)
     program = TINY.model_copy(update={"min_java": 21, "oldest_java": 17})

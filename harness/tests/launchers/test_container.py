@@ -50,9 +50,7 @@ def project(tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
     made.close()
 
 
-def test_the_record_holds_limits_layers_and_both_accounts_of_memory(
-    project: Contained, daemon: Daemon
-) -> None:
+def test_the_record_holds_limits_layers_and_both_memory_accounts(project: Contained, daemon: Daemon) -> None:
     runtime = RuntimeSettings(cpus=1, memory_limit="256m")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=runtime), cpus=(0,))
     wait_first_response(instance, HELLO, patient(20))
@@ -146,9 +144,7 @@ def test_a_signal_while_a_container_comes_up_leaves_none(
     assert project.containers() == []
 
 
-def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_it_is_back(
-    daemon: Daemon, base: Path, tmp_path: Path
-) -> None:
+def test_a_daemon_that_dies_stops_a_session_that_goes_on(daemon: Daemon, base: Path, tmp_path: Path) -> None:
     root = make_session_project(tmp_path, other="slow_s = 0.1", loops=20)
     assembly = dataclasses.replace(tiny_assembly(root), launcher=container_launcher(root, daemon, base))
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")

@@ -125,9 +125,7 @@ def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
     assert again == made
 
 
-def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
-    built: Built, tmp_path: Path
-) -> None:
+def test_a_compiler_that_fails_is_a_reason_until_its_note_is_removed(built: Built, tmp_path: Path) -> None:
     tool = scripted_compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
@@ -146,9 +144,7 @@ def _prepared(folder: Path, script: str) -> Implementation:
     return JAVA.model_copy(update={"forms": JavaForms(native_prepared=own, native_args=("-O2",))})
 
 
-def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
-    built: Built, tmp_path: Path
-) -> None:
+def test_the_compiler_is_told_registrations_and_words_before_the_jar(built: Built, tmp_path: Path) -> None:
     own = JavaForms(native_registers=("META-INF/services/",), native_args=("-O3",))
     tool = scripted_compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
     (tmp_path / "services/strings/hello").mkdir(parents=True)
@@ -162,9 +158,7 @@ def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
     assert words[:3] == ["-O3", "-jar", str(built.artifact)] and words[3] == "-o"
 
 
-def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_folder(
-    built: Built, tmp_path: Path
-) -> None:
+def test_an_image_that_a_framework_prepares_is_compiled_in_its_folder(built: Built, tmp_path: Path) -> None:
     java = _prepared(
         tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
     )

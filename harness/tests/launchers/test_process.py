@@ -199,9 +199,7 @@ def test_a_group_of_version_2_is_made_beside_ours_and_of_version_1_below_it_in_e
         ({"version": "none"}, "no control groups are mounted here"),
     ],
 )
-def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_why(
-    tmp_path: Path, made: dict[str, str], why: str
-) -> None:
+def test_without_a_group_it_is_pinned_and_says_why(tmp_path: Path, made: dict[str, str], why: str) -> None:
     root = tmp_path if made["version"] == "none" else made_up(tmp_path, **made)
     around = enclose(SMALL, None, root)
     assert around.record is not None
@@ -214,9 +212,7 @@ def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_wh
     assert "pinned to 1 CPU(s)" in remark
 
 
-def test_a_trial_whose_limits_nobody_enforced_is_flagged(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limits_that_nobody_enforced_are_flagged(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_root: Path) -> dict[str, Path]:
         raise HostError("not allowed")
 

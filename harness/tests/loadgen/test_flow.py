@@ -123,9 +123,7 @@ def line(**parts: object) -> str:
         ),
     ],
 )
-def test_a_broken_flow_names_file_line_request_and_name(
-    tmp_path: Path, lines: list[str], message: str
-) -> None:
+def test_a_broken_flow_names_file_line_and_request(tmp_path: Path, lines: list[str], message: str) -> None:
     (tmp_path / "requests.jsonl").write_text("\n".join([*lines, line(mix="other")]) + "\n")
     with pytest.raises(InputError, match=r"requests\.jsonl: " + message):
         load_all_requests(tmp_path)

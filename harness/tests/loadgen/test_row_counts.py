@@ -25,9 +25,7 @@ SUMMARY = LoadSummary(
 )  # fmt: skip
 
 
-def test_answers_stand_in_the_second_in_which_they_came_and_each_latency_with_its_number(
-    tmp_path: Path,
-) -> None:
+def test_answers_stand_in_their_second_and_each_latency_with_its_number(tmp_path: Path) -> None:
     begun, elapsed = np.array([1_000_000, 1_000_900, 1_001_000, 1_002_000]), np.array([5, 200, 5, 500])
     write_jtl(tmp_path / "samples.jtl", begun, elapsed, "hello")
     with (tmp_path / "samples.jtl").open("a") as file:

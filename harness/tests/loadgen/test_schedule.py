@@ -57,9 +57,7 @@ LOOPS = ClosedLoad(users=2, loops=5)
         ("wrk2", EVENLY.model_copy(update={"rate_per_s": 2.5}), "whole numbers"),
     ],
 )
-def test_what_a_tool_cannot_express_is_refused_with_the_reason_and_never_ordered(
-    tool: str, profile: LoadProfile, why: str
-) -> None:
+def test_what_a_tool_cannot_express_is_refused_with_reason(tool: str, profile: LoadProfile, why: str) -> None:
     assert why in (TOOLS[tool].supports(profile, (request_to("/right"),)) or "")
     with pytest.raises(UnsupportedLoad):
         TOOLS[tool].command(order_of(Path("/nowhere"), profile))

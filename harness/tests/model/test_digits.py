@@ -67,9 +67,7 @@ def test_any_number_can_be_printed(value: float) -> None:
         ("payload", 128, "payload 128"),
     ],
 )
-def test_a_level_is_said_in_words_and_an_unknown_one_by_its_factor(
-    factor: str, level: object, words: str
-) -> None:
+def test_a_level_is_said_in_words_or_by_its_factor(factor: str, level: object, words: str) -> None:
     assert level_words(factor, level) == words
 
 

@@ -142,9 +142,7 @@ def test_sides_and_leads_of_duets_are_drawn() -> None:
 
 @given(sizes, sizes, seeds)
 @settings(max_examples=50, deadline=None)
-def test_loads_of_a_process_are_in_the_files_order_or_in_one_that_is_drawn_for_it(
-    n_variants: int, blocks: int, seed: int
-) -> None:
+def test_loads_of_a_process_are_in_the_files_order_or_drawn(n_variants: int, blocks: int, seed: int) -> None:
     levels = {f"l{number}": Level(load="only") for number in range(5)}
     in_file = experiment(n_variants, 1, blocks).model_copy(
         update={"factors": {"level": levels}, "same_process": "level"}

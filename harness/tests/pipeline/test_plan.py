@@ -60,9 +60,7 @@ def test_the_plan_says_what_is_done_what_is_to_do_and_why(project: Path) -> None
     assert list(table.lines()) == ["· tidy  to do        ~2 min  <b> changed"]
 
 
-def test_a_notebook_is_executed_where_an_experiment_of_it_was_chosen_and_told_of_those(
-    project: Path,
-) -> None:
+def test_a_notebook_is_executed_for_the_experiments_that_were_chosen(project: Path) -> None:
     usual = stages_of(project, StageParameters(profile="quick"))
     assert usual["41-gc-peaks"].state == usual["50-scaling"].state == "skipped"
     assert usual["32-bank"].parameters["experiments"] == "bank-rematch"
@@ -164,9 +162,7 @@ def test_only_the_last_parameters_cells_count_and_no_later_variables() -> None:
     assert check_parameters(RunAllParameters, names).profile == "smoke"
 
 
-def test_a_name_that_no_definition_and_no_session_has_is_an_error_and_not_unmeasured(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_nothing_has_is_an_error(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match=r"no such experiment.*found 'strings-round'.*strings-rounds"):
         make_plan(StageParameters(profile="smoke", experiments="strings-round"), root=project)
     with pytest.raises(InputError, match=r"no such experiment.*found 'nosuch'"):
@@ -228,9 +224,7 @@ def test_who_asks_for_no_profile_measures_only_under_papermill_where_the_tools_a
     assert capsys.readouterr().out == ""  # what is asked for is taken without a word
 
 
-def test_a_machine_without_programs_lacks_them_by_name(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bare_machine_lacks_programs_by_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.pipeline.steps.lacking_packages", lambda: {"docker": "containers"})
     monkeypatch.setenv("PATH", "")
     missing = missing_tools(project)

@@ -108,9 +108,7 @@ def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_servi
     assert kept is None and why is not None
 
 
-def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_service_that_died_between_loads_is_no_fault_of_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Server(_Handler)) as server:
         target = target_of(f"{server.endpoint.url}/hello")
         fitness = ask(target)

@@ -181,9 +181,7 @@ def test_metronome_of_another_source_stands_in_another_folder(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "line", [source_builds.FAULTY, source_builds.REPAIRED, f"{source_builds.FAULTY}\n{source_builds.FAULTY}"]
 )
-def test_the_timers_of_wrk2_are_repaired_where_they_have_the_one_fault_and_its_version_says_so(
-    tmp_path: Path, line: str
-) -> None:
+def test_wrk2s_one_fault_of_timers_is_repaired_and_its_version_says_so(tmp_path: Path, line: str) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/ae.c").write_text(line)
     (tmp_path / "src/wrk.h").write_text(f'#define VERSION "{source_builds.UNREPAIRED_VERSION}"\n')

@@ -126,9 +126,7 @@ def judged(wanted: RowFilter, predicate: Predicate, value: float, **made: Any) -
 @pytest.mark.parametrize(
     "test", [test for _, test in TESTS if test.rows], ids=[n for n, t in TESTS if t.rows]
 )
-def test_every_predicate_of_the_ledger_can_hold_and_can_fail(
-    test: ClaimTest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_predicate_can_hold_and_can_fail(test: ClaimTest, monkeypatch: pytest.MonkeyPatch) -> None:
     for wanted in (*test.rows, *test.then, *test.then_ours):
         for value, expected in ((fulfilling(test.predicate), "holds"), (failing(test.predicate), "fails")):
             share = wanted.metric == "error_share"

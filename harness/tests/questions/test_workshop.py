@@ -109,9 +109,7 @@ def test_every_exercise_of_a_unit_has_its_solution_and_a_note_for_the_teacher(st
 
 @pytest.mark.parametrize("kind", ["open", "right"])  # as a student, and again as a teacher
 @pytest.mark.parametrize("stem", BOOKS)
-def test_every_exercise_runs_to_its_dots_and_every_solution_is_right(
-    project: Path, stem: str, kind: str
-) -> None:
+def test_exercises_run_to_their_dots_and_solutions_are_right(project: Path, stem: str, kind: str) -> None:
     folder = TEACHER if kind == "right" else STUDENTS
     check = execute_in_process(project, f"../{folder}/{stem}", publishing=False)["check"]
     assert isinstance(check, Checks)

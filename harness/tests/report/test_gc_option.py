@@ -95,9 +95,7 @@ def of_service(lines: list[Line], name: str) -> list[Line]:
     return [(at_s, f"{name}  | {line}") for at_s, line in lines]
 
 
-def test_two_services_that_ran_at_the_same_time_are_not_laid_over_one_file(
-    requests: Path, tmp_path: Path
-) -> None:
+def test_services_that_ran_at_the_same_time_are_not_laid_over(requests: Path, tmp_path: Path) -> None:
     shop, cart = of_service(jvm_lines(), "shop-1"), of_service(jvm_lines(OTHERS), "cart-1")
     report = reported(requests, "--gc", written(tmp_path, by_turns(shop, cart)))
     assert "at the same time (shop-1  | and cart-1  |)" in report["attribution"]["refused"]

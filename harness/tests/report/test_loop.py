@@ -84,9 +84,7 @@ def test_arrivals_that_go_on_through_stalls_are_an_open_loop_without_any_name() 
     assert loop is not None and loop.kind == "open" and "does not wait for them" in loop.evidence[0]
 
 
-def test_the_tail_that_users_hid_is_put_beside_what_was_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hidden_tail_is_put_beside_the_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_load(tmp_path / "closed.jtl", with_stalls(10))
     report = report_file(path)
     assert report.loop is not None and report.loop.users == 10 and report.loop.corrected_ms is not None

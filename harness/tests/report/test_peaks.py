@@ -89,9 +89,7 @@ def test_plots_keep_the_slowest_request_of_every_moment() -> None:
     assert list(slowest_of_slices(np.zeros(3), np.array([1.0, 3.0, 2.0]))) == [1]
 
 
-def test_clocks_that_do_not_agree_are_refused_with_how_far_they_are_apart(
-    tmp_path: Path, trial: Trial
-) -> None:
+def test_clocks_that_do_not_agree_are_refused_with_how_far_apart(tmp_path: Path, trial: Trial) -> None:
     report = reported(tmp_path, trial, [(a - 0.7, b - 0.7) for a, b in trial[2].spans])
     assert report.attribution is not None and "apart" in report.attribution["refused"]
     assert report.attribution["clock_offset_s"] == pytest.approx(0.7, abs=0.005)

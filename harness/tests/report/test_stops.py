@@ -39,9 +39,7 @@ def jittery(pause_s: float, jitter_s: float) -> Load:
     return Load(start=start, latency=latency, thread=load.thread, threads=load.threads)
 
 
-def test_everyday_jitter_is_summed_up_in_one_line_everywhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_everyday_jitter_is_one_line_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_load(tmp_path / "busy.jtl", jittery(0.25, 0.012))
     report = report_file(path)
     agrees_with_its_limit(report)

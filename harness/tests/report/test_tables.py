@@ -70,9 +70,7 @@ def test_errors_have_their_kinds_in_json_text_and_page(
     assert "12 % errors (200 x HTTP 500 Internal Server Error, 2 other kinds)" in " ".join(text.split())
 
 
-def test_each_name_has_its_own_numbers_with_intervals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_name_has_its_numbers_and_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = two_labels(tmp_path / "r.jtl")
     report = report_file(path)
     rows = {row.label: row for row in report.labels}

@@ -38,9 +38,7 @@ def header(session: Session) -> SessionHeader:
     return session.evidence.header
 
 
-def test_rows_have_what_bounded_memory_and_how_often_it_was_collected(
-    trials: tuple[TrialAttribution, ...],
-) -> None:
+def test_rows_have_what_bounded_memory_and_collections(trials: tuple[TrialAttribution, ...]) -> None:
     rows = keyed("gc", attribution(trials)).set_index("key")
     assert rows.loc["gc.setting.fact.g1_6x", "text"] == f"6x: {6 * LEAST_MIB} MiB"
     assert rows.loc["gc.setting.fact.go_as_g1_3x", "text"] == f"as G1, 3x: {HELD_MIB} MiB"

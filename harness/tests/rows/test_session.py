@@ -70,9 +70,7 @@ def test_what_an_experiment_declares_is_compared_and_nothing_else(session: Sessi
         session.compare("last")
 
 
-def test_where_nothing_is_declared_the_ratios_of_the_overview_are_compared(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undeclared_comparisons_are_the_overviews(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = session.overview()
     assert set(rows["kind"]) == {"mean", "ratio"} and "start" in set(rows["name"])
     declared = session.compare("first").query("variant != reference").set_index("variant")["value"]

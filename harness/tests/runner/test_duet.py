@@ -90,9 +90,7 @@ def folder(root: Path) -> SessionFolder:
 
 
 @pytest.mark.parametrize("variant", ["same", "calm"])
-def test_both_arms_are_loaded_over_the_same_seconds_and_neither_is_the_others_noise(
-    folder: SessionFolder, variant: str
-) -> None:
+def test_both_arms_are_loaded_at_once_and_neither_is_noise(folder: SessionFolder, variant: str) -> None:
     arms = pair_of(folder, variant)
     begins = [load_of(record).start.monotonic_s for record in arms]
     assert max(begins) < min(load_of(record).end.monotonic_s for record in arms)

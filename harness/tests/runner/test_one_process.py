@@ -169,9 +169,7 @@ def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(root: Pa
     assert again[1].warm_up is not None and again[1].start_up is not None
 
 
-def test_wrong_answers_are_found_after_the_loads_and_all_trials_of_the_process_have_them(
-    folder: SessionFolder,
-) -> None:
+def test_wrong_answers_are_of_all_trials_of_the_process(folder: SessionFolder) -> None:
     ((first, second),) = pairs(folder, "wrong")
     assert first.outcome == second.outcome
     assert first.outcome in (Outcome.NONCONFORMING, Outcome.OVERLOADED, Outcome.FAILED)

@@ -146,9 +146,7 @@ def test_a_service_that_is_never_ready_times_out(slow: dict[str, TrialRecord]) -
     assert "the load took longer than" in (slow_load.reason or "")
 
 
-def test_a_signal_right_after_the_launch_leaves_no_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_after_the_launch_leaves_no_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(instance: Instance) -> Watched:
         assert instance.exited() is None
         raise KeyboardInterrupt
@@ -268,9 +266,7 @@ def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, out
         (summary(70, 0, offered=150.0, achieved=70.0), "70 of 150 requests/s of its arrivals answered"),
     ],
 )  # fmt: skip
-def test_a_flow_is_judged_by_its_passes_and_the_reason_names_what_went_wrong(
-    load: LoadSummary, reason: str | None
-) -> None:
+def test_a_flow_is_judged_by_passes_and_names_what_was_wrong(load: LoadSummary, reason: str | None) -> None:
     right = 10 - load.n_errors if load.n_flows_right is None else load.n_flows_right
     kinds = {"wrong body": load.n_errors} if load.n_errors else {}
     load = load.model_copy(update={"n_flows": 10, "n_flows_right": right, "errors_by_kind": kinds})
@@ -331,9 +327,7 @@ RENAME = "import os; os.rename('samples.csv', 'x'); os.rename('x', 'samples.csv'
 @pytest.mark.parametrize(
     ("code", "words"), [(RENAME, None), ("raise SystemExit('no such encoding')", "no such encoding")]
 )
-def test_what_a_tool_does_with_its_output_is_done_after_the_load_and_may_fail_the_trial(
-    tmp_path: Path, code: str, words: str | None
-) -> None:
+def test_what_a_tool_does_afterwards_may_fail_its_trial(tmp_path: Path, code: str, words: str | None) -> None:
     assembly, prepared = tiny_session(make_session_project(tmp_path))
     after = (sys.executable, "-c", code)
     assembly = replace(assembly, generators={"locust": lambda: Afterwards(last=after)})

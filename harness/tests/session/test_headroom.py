@@ -36,9 +36,7 @@ def test_the_one_answer_to_a_flow_holds_all_it_captures_and_is_right_at_every_st
 
 
 @pytest.mark.parametrize(("generator", "settings"), [("k6", {}), ("metronome", {"wait": "spin"})])
-def test_who_never_sleeps_is_held_against_a_service_that_never_does(
-    generator: GeneratorName, settings: dict[str, str]
-) -> None:
+def test_sleepless_tools_meet_a_sleepless_service(generator: GeneratorName, settings: dict[str, str]) -> None:
     variant = echo_variant(never_sleeps=BY_NAME[generator].never_sleeps)
     echo = load_implementations(find_root(), ECHO_WORKLOAD)[ECHO_IMPLEMENTATION]
     assert variant.settings == settings and set(settings) <= set(echo.settings)

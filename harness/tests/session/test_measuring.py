@@ -133,9 +133,7 @@ def test_the_same_command_measures_nothing_twice(root: Path) -> None:
         ("blocks = 1", "blocks = 2", "3 trials then, 6 now"),
     ],
 )
-def test_another_definition_is_refused_and_says_what_differs(
-    root: Path, before: str, after: str, why: str
-) -> None:
+def test_another_definition_is_refused_by_what_differs(root: Path, before: str, after: str, why: str) -> None:
     path = root / "harness/experiments/tiny.toml"
     path.write_text(path.read_text().replace(before, after))
     with pytest.raises(InputError, match=why):
@@ -148,9 +146,7 @@ def measure_blocks(root: Path, blocks: int | None, *, new: bool = False) -> Sess
     return measure(assembly, prepared, limits=LIMITS, new=new)
 
 
-def test_a_session_of_so_many_blocks_as_are_asked_for_goes_on_with_them_and_with_no_other_number(
-    two_blocks: Path, tmp_path: Path
-) -> None:
+def test_a_session_goes_on_with_the_number_of_blocks_asked_for(two_blocks: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(two_blocks, tmp_path / "project", symlinks=True))
     _, prepared = tiny_session(root)
     folder = tiny_folder(root)

@@ -186,9 +186,7 @@ def test_a_single_error_or_arrivals_left_out_are_enough_for_a_heap_not_to_be() -
     assert fault(slow) and was_slow(slow)
 
 
-def test_what_the_session_is_expected_to_take_has_the_trials_of_each_search(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_time_expected_has_the_trials_of_each_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assembly = assemble(ROOT)
     prepared = prepare(assembly, "gc-peaks", profile="smoke", host="local", seed=1)
     with_trials_s = session_s(assembly, prepared)
@@ -255,16 +253,12 @@ def test_no_heap_at_all_is_one_line_with_the_last_reason() -> None:
 @pytest.mark.parametrize(
     ("multiple", "least", "heap"), [(1.0, 7, 7), (1.3, 10, 13), (1.3, 7, 9), (1.3, 6, 8), (6, 9, 54)]
 )
-def test_a_multiple_is_the_nearest_whole_mebibyte_and_never_less_than_the_least_heap(
-    multiple: float, least: int, heap: int
-) -> None:
+def test_a_multiple_is_the_nearest_mebibyte_never_under_least(multiple: float, least: int, heap: int) -> None:
     assert heap_mib(multiple, least) == heap
 
 
 @given(wanted=st.floats(60, 500), offset=st.floats(-50, 50))
-def test_a_program_that_holds_its_limit_and_something_is_matched_by_one_correction(
-    wanted: float, offset: float
-) -> None:
+def test_a_program_of_limit_and_constant_is_matched_by_one_correction(wanted: float, offset: float) -> None:
     first = round(wanted)
     held_bytes = round((first + offset) * MIB)
     second = corrected(round(wanted * MIB), LimitProbe(limit_mib=first, rss_bytes=held_bytes))

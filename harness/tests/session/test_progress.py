@@ -40,9 +40,7 @@ def test_slowed_trials_are_counted_and_told_once_at_the_end(moving: bool) -> Non
     assert out.getvalue().count("\n") == (1 if moving else 4)
 
 
-def test_on_a_terminal_one_line_moves_and_keeps_its_counter_and_its_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_on_a_terminal_one_line_moves_and_keeps_counter_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = io.StringIO()
     progress = PlainProgress(out, moving=True)

@@ -87,9 +87,7 @@ def test_the_same_results_give_the_same_page(built: Path, project: Path, tmp_pat
     assert again.read_bytes() == built.read_bytes()
 
 
-def test_the_first_screen_has_answer_and_figure_and_a_section_its_tables_in_the_notebooks_order(
-    page: Any,
-) -> None:
+def test_the_first_screen_has_answer_and_figure_and_sections_are_in_order(page: Any) -> None:
     first, section = str(page.find(class_="first")), str(page.find("article"))
     assert first.index(FINDING) < first.index('id="figure-startup.forest"')
     assert section.index(FINDING) < section.index('id="figure-startup.order"')
@@ -102,9 +100,7 @@ def test_a_page_of_nothing_is_refused_with_the_command_to_type(tmp_path: Path) -
         build_site(tmp_path, tmp_path / "site")
 
 
-def test_bundled_sessions_are_brought_up_to_date_and_own_results_shown_as_they_are(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bundled_tables_are_renewed_and_own_ones_left(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Path] = []
     monkeypatch.setattr("harness.cli.publishing.publish_bundled", lambda root, command: calls.append(root))
     code, out, err = run_here(project, "site")
@@ -117,9 +113,7 @@ def test_bundled_sessions_are_brought_up_to_date_and_own_results_shown_as_they_a
         clear(project, "99-own")
 
 
-def test_a_notebook_that_fails_costs_its_own_results_and_not_the_page(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_notebook_costs_only_its_own_results(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(root: Path, command: str) -> None:
         raise StageFailed("31-startup.ipynb, cell 2 (x): NameError; resume: rematch site")
 

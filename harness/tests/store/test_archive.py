@@ -46,9 +46,7 @@ def test_every_bundled_session_is_one_complete_archive() -> None:
     assert all(name.endswith((".zip", ".zip.sha256", ".lock")) for name in stored)
 
 
-def test_an_archived_session_answers_as_its_folder_does(
-    unpacked: SessionFolder, packed: SessionFolder
-) -> None:
+def test_an_archive_answers_as_its_folder_does(unpacked: SessionFolder, packed: SessionFolder) -> None:
     assert packed.archive is not None and unpacked.archive is None
     assert packed.exists and packed.complete and packed.key == unpacked.key
     assert packed.header == unpacked.header
@@ -82,9 +80,7 @@ def test_unpacking_gives_every_byte_back(
         packed.archive.unpack(tmp_path / "out")
 
 
-def test_the_store_lists_archives_like_folders_and_each_session_once(
-    unpacked: SessionFolder, packed: SessionFolder
-) -> None:
+def test_the_store_lists_archives_like_folders_once(unpacked: SessionFolder, packed: SessionFolder) -> None:
     store = Store(packed.folder.parents[3])
     assert [session.key for session in store.sessions("aa")] == [unpacked.key]
     trial = min(unpacked.finished())
@@ -95,9 +91,7 @@ def test_the_store_lists_archives_like_folders_and_each_session_once(
     assert [session.archive for session in store.sessions("aa")] == [None], "the folder is read, not both"
 
 
-def test_a_changed_byte_or_checksum_of_an_archive_is_noticed_before_anything_is_read(
-    packed: SessionFolder,
-) -> None:
+def test_a_changed_byte_of_an_archive_is_noticed_before_anything_is_read(packed: SessionFolder) -> None:
     archive = archive_of(packed.folder)
     data = bytearray(archive.read_bytes())
     data[len(data) // 2] ^= 1

@@ -77,9 +77,7 @@ def test_what_is_written_is_read_back(writer: SessionWriter, header: SessionHead
     assert written.files == again.files
 
 
-def test_a_session_is_complete_when_every_planned_trial_has_a_record(
-    writer: SessionWriter, header: SessionHeader
-) -> None:
+def test_a_session_is_complete_with_all_planned_records(writer: SessionWriter, header: SessionHeader) -> None:
     for number in range(len(header.plan.trials)):
         assert not writer.session.complete
         write_trial(writer, header, number)
@@ -88,9 +86,7 @@ def test_a_session_is_complete_when_every_planned_trial_has_a_record(
     assert positions == sorted(positions)
 
 
-def test_neither_a_finished_trial_nor_a_header_is_rewritten(
-    writer: SessionWriter, header: SessionHeader
-) -> None:
+def test_neither_a_trial_nor_a_header_is_rewritten(writer: SessionWriter, header: SessionHeader) -> None:
     written = write_trial(writer, header)
     with pytest.raises(StoreError, match="never rewritten"):
         writer.begin(written.planned.trial_id)
@@ -160,9 +156,7 @@ def test_bundled_sessions_are_told_from_those_measured_here(tmp_path: Path, head
     assert store.sessions("other") == ()
 
 
-def test_a_trial_that_failed_on_a_full_disk_is_not_kept_as_a_failure(
-    folder: SessionFolder, header: SessionHeader
-) -> None:
+def test_a_trial_that_failed_on_a_full_disk_is_not_kept(folder: SessionFolder, header: SessionHeader) -> None:
     writer = SessionWriter(folder)
     writer.write_header(header)
     trial = writer.begin(header.plan.trials[0].trial_id)
@@ -227,9 +221,7 @@ SAMPLES = (
 )
 
 
-def test_samples_that_are_none_exclude_their_trial_and_no_other(
-    session: SessionFolder, tmp_path: Path
-) -> None:
+def test_samples_that_are_none_exclude_their_trial_alone(session: SessionFolder, tmp_path: Path) -> None:
     trials = [record.planned.trial_id for record in session.records() if "samples.csv.gz" in record.files]
     for trial_id, content in zip(trials, SAMPLES, strict=False):
         packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)

@@ -118,9 +118,7 @@ def assert_answered(code: int, out: str, err: str) -> None:
 
 @every_kind
 @pytest.mark.parametrize("option", ARGUMENTS)
-def test_every_option_of_report_answers_or_refuses_in_one_line(
-    kind: Kind, option: str, tmp_path: Path
-) -> None:
+def test_every_option_of_report_answers_or_refuses(kind: Kind, option: str, tmp_path: Path) -> None:
     (tmp_path / "gc.log").write_text("[2025-11-28T10:30:00.100+0000][0.100s][info][gc] GC(0) Pause Young (Normal) 1M->1M(9M) 4.000ms\n")  # fmt: skip
     for size, made in SIZES.items():
         path = written(tmp_path, kind, made)
@@ -212,9 +210,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("packed", PACKED)
-def test_what_is_packed_in_another_way_is_named_so_and_no_row_of_it_is_read(
-    packed: str, tmp_path: Path
-) -> None:
+def test_what_is_packed_in_another_way_is_named_and_not_read(packed: str, tmp_path: Path) -> None:
     data = b"timeStamp,elapsed,success\n" + b"1764325800000,5,true\n" * 9
     (tmp_path / "results.jtl").write_bytes(PACKED[packed](data))
     for call in (

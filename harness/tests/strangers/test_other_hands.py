@@ -74,9 +74,7 @@ def test_a_file_that_was_sorted_has_the_numbers_of_its_rows(case: str, tmp_path:
 
 
 @pytest.mark.parametrize(("seconds", "is_told"), [(0.5, False), (2.5, True), (30.0, True)])
-def test_a_clock_that_was_set_back_is_told_beside_the_rate(
-    seconds: float, is_told: bool, tmp_path: Path
-) -> None:
+def test_a_clock_that_was_set_back_is_told(seconds: float, is_told: bool, tmp_path: Path) -> None:
     path = tmp_path / "results.jtl"
     path.write_text("\n".join([*set_back(seconds), ""]))
     report = report_file(path)

@@ -449,9 +449,7 @@ def test_clocks_of_generators_that_differ_are_no_runs_one_after_the_other(tmp_pa
 
 
 @pytest.mark.parametrize("without", [("Hostname",), ("Hostname", "Latency")])
-def test_without_hosts_no_unit_and_no_number_of_users_is_made_up(
-    without: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_without_hosts_no_units_and_no_users_are_made_up(without: tuple[str, ...], tmp_path: Path) -> None:
     names = FULL.split(",")
     left = [i for i, name in enumerate(names) if name not in without]
     rows = [",".join(line.split(",")[i] for i in left) for line in [FULL, *engines(20, users=1)]]
@@ -491,9 +489,7 @@ def quantile(latency_us: np.ndarray, share: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_wrk_prints_bounds_the_latencies_of_the_requests_that_were_sent(
-    seed: int, tmp_path: Path
-) -> None:
+def test_what_wrk_prints_bounds_the_latencies_of_requests_that_were_sent(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     n, connections = 20_000, 16
     real = np.maximum(1, rng.lognormal(6, 0.3 + 0.3 * seed, n)).astype(np.int64)

@@ -26,9 +26,7 @@ def machine(tmp_path: Path) -> toolchains.Surroundings:
 # --- finding a JDK
 
 
-def test_a_machine_without_java_is_told_why_it_is_wanted_and_the_command(
-    machine: toolchains.Surroundings,
-) -> None:
+def test_a_machine_without_java_is_told_why_and_the_command(machine: toolchains.Surroundings) -> None:
     tool = toolchains.find_jdk(machine)
     assert (tool.state, tool.path, tool.version) == ("missing", None, None)
     with pytest.raises(
@@ -95,9 +93,7 @@ def test_maven_is_started_with_the_preferred_jdk(tmp_path: Path) -> None:
     assert (tool.state, tool.version) == ("ok", "3.9.9")
 
 
-def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with_initdb(
-    tmp_path: Path,
-) -> None:
+def test_postgresql_is_found_where_debian_puts_it_the_newest_with_initdb_first(tmp_path: Path) -> None:
     for version in ("9.6", "15", "16"):
         folder = tmp_path / "system/usr/lib/postgresql" / version / "bin"
         program(folder / "postgres", f"postgres (PostgreSQL) {version}.4 (Debian)")

@@ -33,9 +33,7 @@ LAW = ServiceLaw(outlier_share=0.0)
 
 
 @pytest.mark.parametrize("pause_s", [0.03, 0.1, 0.3])
-def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_open_loop(
-    pause_s: float,
-) -> None:
+def test_a_closed_loop_that_hides_pauses_is_flagged_and_corrected_to_an_open_one(pause_s: float) -> None:
     rng, every_s = np.random.default_rng([1, int(pause_s * 1e3)]), pause_s / PAUSED
     lasts_s = N_PAUSES * every_s
     pauses = regular_pauses(lasts_s, pause_s, every_s, rng, spread=0.0)

@@ -17,9 +17,7 @@ from harness.verify.simulated.result import share
 DRAINED_S = 0.1
 
 
-def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_interval_of_the_pooled_share_holds_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     few = next(session for session in attribution.SESSIONS if session.rho == 0.9)
     monkeypatch.setattr(attribution, "SESSIONS", (few._replace(n_trials=8),))
     monkeypatch.setattr(attribution, "NAIVE", 0)

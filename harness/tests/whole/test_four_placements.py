@@ -157,9 +157,7 @@ def measured_ledger(assembly: Assembly) -> list[TrialRecord]:
     return records
 
 
-def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_there(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_database_and_upstream_beside_a_far_service_leave_nothing_there(sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
     with reachable_folder() as open_folder:
         programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
@@ -209,9 +207,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
         assert any(name.startswith("machine-database.csv") for name in record.files)
 
 
-def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_that_none_can_reach(
-    tmp_path: Path,
-) -> None:
+def test_a_database_on_this_machine_or_one_that_none_reaches_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hosts.toml").write_text("[hosts.bighost]\n[hosts.datahost]\n")
     with pytest.raises(InputError, match="--database-host: .*found 'local'; allowed: bighost"):
         stations(tmp_path, "bighost", None, (), "local")

@@ -84,9 +84,7 @@ def slowed(rng: np.random.Generator, slowed_by: float) -> tuple[np.ndarray, np.n
     return start, rng.lognormal(np.log(0.002), 0.3, len(start)) * np.where(inside, slowed_by, 1.0)
 
 
-def test_slow_requests_that_come_with_a_span_are_counted_and_a_span_that_slows_nothing_explains_nothing() -> (
-    None
-):
+def test_slow_requests_within_a_span_are_counted_and_a_span_that_slows_nothing_explains_nothing() -> None:
     # three times slower: nobody else is in the tail
     assert excess_in_spans(*slowed(np.random.default_rng(1), 3.0), CYCLES) == pytest.approx(1.0, abs=0.01)
     found = [excess_in_spans(*slowed(np.random.default_rng(seed), 1.0), CYCLES) for seed in range(30)]

@@ -116,9 +116,7 @@ def test_the_slope_is_that_of_an_analysis_of_covariance() -> None:
 
 
 @pytest.mark.parametrize("elasticity", [-1.0, 0.0])
-def test_the_interval_of_the_elasticity_holds_the_true_one_and_failed_trials_tell_nothing(
-    elasticity: float,
-) -> None:
+def test_the_interval_of_the_elasticity_holds_the_truth_and_failed_trials_do_not(elasticity: float) -> None:
     trials = uneven_speeds(elasticity=elasticity)
     failed, unread = trials.index[0], trials.index[1]
     trials.loc[failed, "excluded"], trials.loc[failed, "exclusion_reason"] = True, "failed: it ended"

@@ -162,9 +162,7 @@ def a_ratio(low: float, high: float) -> Estimate:
 
 @pytest.mark.parametrize("n_blocks", range(1, 21))
 @pytest.mark.parametrize("family", [1, 2, 12, 24])
-def test_a_p_value_is_printed_only_where_blocks_of_one_sign_reach_05_in_any_family(
-    n_blocks: int, family: int
-) -> None:
+def test_a_p_value_is_printed_where_blocks_of_one_sign_can_reach_05(n_blocks: int, family: int) -> None:
     floor = smallest_p(n_blocks)
     alone = adjust_pvalues([floor, *[1.0] * (family - 1)], method="bh")[0]
     assert alone is not None and p_can_tell(n_blocks, family) == (n_blocks >= 5 and alone <= 0.05)
@@ -177,9 +175,7 @@ def test_a_p_value_is_printed_only_where_blocks_of_one_sign_reach_05_in_any_fami
 @pytest.mark.parametrize(
     ("noise", "margin"), [(None, 0.05), (0.02, 0.05), (0.2, 0.2), (0.25, 0.25), (0.2501, None)]
 )
-def test_an_interval_inside_the_band_is_equivalent_and_without_a_band_nothing_is(
-    noise: float | None, margin: float | None
-) -> None:
+def test_an_interval_inside_the_band_alone_is_equivalent(noise: float | None, margin: float | None) -> None:
     said = decide(a_ratio(0.98, 1.02), a_ratio(0.985, 1.015), n_blocks=5, margin=0.05, noise=noise)
     assert said.margin == margin
     assert said.verdict == (Verdict.INCONCLUSIVE if margin is None else Verdict.EQUIVALENT)

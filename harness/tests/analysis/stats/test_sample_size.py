@@ -131,9 +131,7 @@ def test_an_estimate_with_an_impossible_interval_cannot_be_built(low: float, hig
     st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=8),
     st.sampled_from(["share", "s", "ratio", "1", ""]),
 )
-def test_whatever_the_trials_say_a_mean_stays_where_its_quantity_can_be(
-    values: list[float], unit: str
-) -> None:
+def test_a_mean_stays_where_its_quantity_can_be_whatever_the_trials(values: list[float], unit: str) -> None:
     found = mean_within(values, unit=unit)
     assert found.support is support_of(unit)
     if found.value is None:
@@ -149,9 +147,7 @@ def test_whatever_the_trials_say_a_mean_stays_where_its_quantity_can_be(
         ([0.001, 0.999, 0.5, 0.01, 0.99], Support.SHARE),
     ],
 )
-def test_a_mean_whose_interval_holds_nearly_none_and_nearly_all_has_no_value(
-    values: list[float], support: Support
-) -> None:
+def test_an_interval_from_none_to_all_leaves_no_value(values: list[float], support: Support) -> None:
     found = mean_within(values, support=support, unit="share")
     assert (found.value, found.low, found.high) == (None, None, None)
     assert "cannot be said: the interval over 5 trials reaches from below" in found.warnings[-1]
@@ -161,9 +157,7 @@ def test_a_mean_whose_interval_holds_nearly_none_and_nearly_all_has_no_value(
     ("values", "unit"),
     [([0.5, 1.3], "s"), ([0.0, 0.2, 0.4], "s"), ([0.0, 0.0, 0.3], "share"), ([0.4, 0.5, 0.6, 1 - 1e-15], "share")],
 )  # fmt: skip
-def test_two_trials_and_trials_on_the_edge_have_an_arithmetic_mean_without_an_interval(
-    values: list[float], unit: str
-) -> None:
+def test_few_trials_and_those_on_the_edge_have_no_interval(values: list[float], unit: str) -> None:
     found = mean_within(values, unit=unit)
     assert found.value == pytest.approx(np.mean(values)) and (found.low, found.high) == (None, None)
     assert "arithmetic" in found.estimand and "no interval" in found.warnings[0]

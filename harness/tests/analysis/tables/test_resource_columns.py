@@ -169,9 +169,7 @@ def test_the_last_pod_is_what_scaling_out_took_by_each_of_the_clocks(root: Path)
     assert (ten["last_pod_routed_s"] == last_s + LATER_S).all()
 
 
-def test_a_pod_that_never_served_is_censored_and_pods_that_were_added_count_from_the_request_for_them(
-    root: Path,
-) -> None:
+def test_a_pod_that_never_served_is_censored_and_added_pods_count_from_their_request(root: Path) -> None:
     record = first_record(opened(root, "k8s-scale-out"), pods="ten")
     assert record.instance is not None and record.instance.kubernetes is not None
     instance, around, before = record.instance, record.instance.kubernetes, pod_columns(record)

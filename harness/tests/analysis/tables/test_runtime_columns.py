@@ -122,9 +122,7 @@ def test_go_and_native_images_are_compiled_ahead_and_a_jvm_is_not(session: Sessi
     assert module.is_compiled_ahead(session.header, native)
 
 
-def test_in_pods_compiling_is_what_their_jvms_say_on_average_and_one_of_several_is_not_asked(
-    session: SessionFolder,
-) -> None:
+def test_in_pods_compiling_is_an_average_and_one_of_several_is_not_asked(session: SessionFolder) -> None:
     said = {name: (f"{module.COMPILED} {a}\n", f"{module.COMPILED} {b}\n") for name, a, b in EDGES}
     record = record_of(session, "go-gogc-100", before_load="", after_load="")
     assert module.compiled_s(session, record) is None

@@ -124,9 +124,7 @@ def test_a_damaged_trial_is_counted_not_fatal(tmp_path: Path, how: str) -> None:
     assert found.excluded[0].trial == f"toy/smoke-local-1/{trial}"
 
 
-def test_a_damaged_header_costs_its_session_only_and_measured_ones_come_before_the_bundled_one(
-    tmp_path: Path,
-) -> None:
+def test_a_damaged_header_costs_its_session_and_measured_ones_come_before_bundled(tmp_path: Path) -> None:
     broken = make_session(tmp_path, seed=1)
     make_session(tmp_path, seed=2)
     make_session(tmp_path, bundled=True)
@@ -138,9 +136,7 @@ def test_a_damaged_header_costs_its_session_only_and_measured_ones_come_before_t
     assert "session.json" in load_exclusions(tmp_path, "toy").problems[0]
 
 
-def test_a_second_call_reads_only_what_was_deleted_and_gives_the_same_bytes(
-    tidied: tuple[Path, SessionFolder],
-) -> None:
+def test_a_second_call_reads_what_was_deleted_with_equal_bytes(tidied: tuple[Path, SessionFolder]) -> None:
     root, session = tidied
     folder, trial = root / "data/processed/toy", trial_ids(session)[2]
     before = (folder / "trials.parquet").read_bytes()

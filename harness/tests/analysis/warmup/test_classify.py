@@ -62,9 +62,7 @@ def test_a_shift_within_the_tolerance_is_listed_but_no_end_of_the_steady_state()
     assert found.kind is SteadyState.FLAT and len(found.changepoints) == 1
 
 
-def test_a_random_walk_and_noise_that_the_regression_does_not_fit_are_undecidable_rather_than_steady() -> (
-    None
-):
+def test_random_walks_and_noise_that_the_regression_does_not_fit_are_undecidable_not_steady() -> None:
     walks = (1000 + np.cumsum(np.random.default_rng(seed).standard_normal(400)) for seed in range(8))
     kinds = [classify_warmup(walk).kind for walk in walks]
     assert SteadyState.FLAT not in kinds
@@ -121,9 +119,7 @@ def test_who_starts_fast_and_is_slower_warm_is_caught_up_with_where_both_have_sp
     )
 
 
-def test_beyond_what_was_measured_the_warm_cost_tells_and_who_is_as_fast_warm_is_never_caught_up_with() -> (
-    None
-):
+def test_beyond_what_was_measured_the_warm_cost_tells_and_an_equal_one_is_never_caught_up_with() -> None:
     longer = break_even(course(0.1, 0.002, 0.002), course(2.0, 0.004, 0.001))
     found = break_even(course(0.1, 0.002, 0.002, n=2000), course(2.0, 0.004, 0.001, n=2000))
     assert not found.within and found.n_requests == pytest.approx(longer.n_requests)
