@@ -10,22 +10,8 @@ import pytest
 
 from harness.errors import InputError
 from harness.project import find_root
+from harness.report.audit import laws
 from harness.report.audit.auditing import audit_published
-from harness.report.audit.laws import (
-    COUNTS,
-    ENDS,
-    LITTLE,
-    MEAN,
-    OFFERED,
-    PERCENTILES,
-    PLAN,
-    RAMP,
-    RATE,
-    UNITS,
-    Audited,
-    Check,
-    Plan,
-)
 from harness.report.audit.tables import audit_table
 from harness.tests.support.command import run_here
 
@@ -33,19 +19,19 @@ FOLDER = find_root() / "data" / "published"
 
 
 @pytest.fixture(scope="module")
-def tables() -> dict[str, Audited]:
-    found, left_out = audit_published(find_root(), Plan())
+def tables() -> dict[str, laws.Audited]:
+    found, left_out = audit_published(find_root(), laws.Plan())
     assert len(found) + len(left_out) == len(list(FOLDER.glob("*.csv")))
     assert all("no numbers of a load" in line for line in left_out)
     return {one.path.stem: one for one in found}
 
 
-def _of(file: Audited, law: str) -> list[Check]:
+def _of(file: laws.Audited, law: str) -> list[laws.Check]:
     return [check for check in file.checks if check.law == law]
 
 
-def test_the_ramp_identity_is_held_against_all_rows_of_the_strings(tables: dict[str, Audited]) -> None:
-    rows = [check for name in ("strings-rounds", "strings-i9") for check in _of(tables[name], RAMP)]
+def test_the_ramp_identity_is_held_against_all_rows_of_the_strings(tables: dict[str, laws.Audited]) -> None:
+    rows = [check for name in ("strings-rounds", "strings-i9") for check in _of(tables[name], laws.RAMP)]
     assert len(rows) == 32
     wrong = [check for check in rows if check.outcome != "holds"]
     assert [(check.line, check.outcome) for check in wrong] == [(13, "contradiction")]
@@ -57,22 +43,26 @@ def test_the_ramp_identity_is_held_against_all_rows_of_the_strings(tables: dict[
     assert rows[0].line == 5 and f"predicted {predicted:,.6g}/s" in rows[0].text
 
 
-def test_what_the_latencies_of_round_3_do_not_explain_is_remarkable(tables: dict[str, Audited]) -> None:
-    slow = [check for check in _of(tables["strings-round3"], RAMP) if check.outcome == "remarkable"]
+def test_what_the_latencies_of_round_3_do_not_explain_is_remarkable(tables: dict[str, laws.Audited]) -> None:
+    slow = [check for check in _of(tables["strings-round3"], laws.RAMP) if check.outcome == "remarkable"]
     assert {check.line for check in slow} >= {18, 19, 20, 21}  # a hundred pods behind one address
     assert all("ratio 0." in check.text for check in slow)
 
 
-def test_totals_of_the_rematch_are_not_of_the_samples_of_their_labels(tables: dict[str, Audited]) -> None:
+def test_totals_of_the_rematch_are_not_of_the_samples_of_their_labels(
+    tables: dict[str, laws.Audited],
+) -> None:
     file = tables["bank-rematch"]
     wrong = file.of("contradiction")
-    assert {(check.line, check.law) for check in wrong} == {(23, PERCENTILES), (31, PERCENTILES)}
+    assert {(check.line, check.law) for check in wrong} == {(23, laws.PERCENTILES), (31, laws.PERCENTILES)}
     assert "p99 of the total 9.00 ms, of its labels 20.5 to 95.5 ms" in wrong[0].text
     assert any("20,000" in note for note in file.notes)
-    assert {check.outcome for law in (COUNTS, MEAN, ENDS) for check in _of(file, law)} == {"holds"}
+    assert {check.outcome for law in (laws.COUNTS, laws.MEAN, laws.ENDS) for check in _of(file, law)} == {
+        "holds"
+    }
 
 
-def test_a_start_above_the_end_is_named_with_its_row(tables: dict[str, Audited]) -> None:
+def test_a_start_above_the_end_is_named_with_its_row(tables: dict[str, laws.Audited]) -> None:
     found = [check for check in tables["strings-rounds"].of("remarkable") if "MB" in check.text]
     assert [check.line for check in found] == [17]
 
@@ -88,16 +78,16 @@ users,loops,ramp_up_s,label,requests,throughput_per_s,latency_mean_ms,latency_mi
 @pytest.mark.parametrize(
     ("old", "new", "law", "line"),
     [
-        ("1000,500.0", "1000,900.0", RAMP, 3),
-        ("1000,500.0", "1000,1900.0", LITTLE, 3),
-        ("500.0,10.00", "500.0,10000", LITTLE, 3),
-        ("500.0,10.00", "500.0,10000", UNITS, 3),
-        ("500.0,10.00", "500.0,0.010", UNITS, 3),
-        ("total,1000", "total,1001", PLAN, 3),
-        ("total,1000", "total,1001", COUNTS, 3),
-        ("500.0,10.00", "500.0,10.60", MEAN, 3),
-        ("2,80,40", "5,80,40", ENDS, 3),
-        ("80,40,10", "80,70,10", PERCENTILES, 3),
+        ("1000,500.0", "1000,900.0", laws.RAMP, 3),
+        ("1000,500.0", "1000,1900.0", laws.LITTLE, 3),
+        ("500.0,10.00", "500.0,10000", laws.LITTLE, 3),
+        ("500.0,10.00", "500.0,10000", laws.UNITS, 3),
+        ("500.0,10.00", "500.0,0.010", laws.UNITS, 3),
+        ("total,1000", "total,1001", laws.PLAN, 3),
+        ("total,1000", "total,1001", laws.COUNTS, 3),
+        ("500.0,10.00", "500.0,10.60", laws.MEAN, 3),
+        ("2,80,40", "5,80,40", laws.ENDS, 3),
+        ("80,40,10", "80,70,10", laws.PERCENTILES, 3),
         ("9,80,60,0,0", "9,80,60,0,3", "the share of errors is errors over requests", 5),
         ("9,80,60,0,0", "9,50,60,0,0", "latencies are in order: least, mean and percentiles, greatest", 5),
     ],
@@ -107,22 +97,24 @@ def test_one_changed_number_is_named_with_its_row(
 ) -> None:
     path = tmp_path / "table.csv"
     path.write_text(GOOD, "utf-8")
-    assert audit_table(path, Plan()).of("contradiction") == ()
+    assert audit_table(path, laws.Plan()).of("contradiction") == ()
     assert old in GOOD
     path.write_text(GOOD.replace(old, new), "utf-8")
-    wrong = audit_table(path, Plan()).of("contradiction")
+    wrong = audit_table(path, laws.Plan()).of("contradiction")
     assert (law, line) in {(check.law, check.line) for check in wrong}
 
 
 @pytest.mark.parametrize(
     ("text", "plan", "wrong"),
     [
-        ("users,throughput_per_s,latency_mean_ms\n1,1250,1\n1,2600,1\n", Plan(), [(LITTLE, 3)]),  # 1 ms may have been .5 ms
-        ("requests,duration_s,throughput_per_s\n1000,10.0,100\n1000,10.0,120\n", Plan(rate_per_s=105.0),
-         [(RATE, 3), (OFFERED, 3)]),
+        ("users,throughput_per_s,latency_mean_ms\n1,1250,1\n1,2600,1\n", laws.Plan(), [(laws.LITTLE, 3)]),  # 1 ms may have been .5 ms
+        ("requests,duration_s,throughput_per_s\n1000,10.0,100\n1000,10.0,120\n", laws.Plan(rate_per_s=105.0),
+         [(laws.RATE, 3), (laws.OFFERED, 3)]),
     ],
 )  # fmt: skip
-def test_rows_of_a_small_table(tmp_path: Path, text: str, plan: Plan, wrong: list[tuple[str, int]]) -> None:
+def test_rows_of_a_small_table(
+    tmp_path: Path, text: str, plan: laws.Plan, wrong: list[tuple[str, int]]
+) -> None:
     path = tmp_path / "table.csv"
     path.write_text(text, "utf-8")
     assert [(check.law, check.line) for check in audit_table(path, plan).of("contradiction")] == wrong
@@ -140,7 +132,7 @@ def test_bad_cells_name_their_place(tmp_path: Path, text: str, place: str) -> No
     path = tmp_path / "table.csv"
     path.write_text(text, "utf-8")
     with pytest.raises(InputError) as refused:
-        audit_table(path, Plan())
+        audit_table(path, laws.Plan())
     assert refused.value.place == place and refused.value.exit_code == 2
 
 

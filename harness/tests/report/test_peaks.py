@@ -17,28 +17,21 @@ from harness.report.html import slowest_of_slices
 from harness.report.output import main
 from harness.report.result import Report
 from harness.tests.support.reports import report_file
-from harness.verify.simulated.queueing import (
-    Pauses,
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
+from harness.verify.simulated import queueing
 
 EPOCH_S = 1.7e9
 Spans = list[tuple[float, float]]
 #: Starts, latencies, and the pauses that lengthened some.
-Trial = tuple[np.ndarray, np.ndarray, Pauses]
+Trial = tuple[np.ndarray, np.ndarray, queueing.Pauses]
 
 
 @pytest.fixture(scope="module")
 def trial() -> Trial:
     rng = np.random.default_rng(3)
-    arrivals = arrival_times("poisson", 600.0, 24.0, rng)
-    pauses = regular_pauses(24.0, 0.06, 1.5, rng)
-    service = service_times(len(arrivals), ServiceLaw(), rng)
-    return *simulate_open(arrivals, service, servers=8, pauses=pauses), pauses
+    arrivals = queueing.arrival_times("poisson", 600.0, 24.0, rng)
+    pauses = queueing.regular_pauses(24.0, 0.06, 1.5, rng)
+    service = queueing.service_times(len(arrivals), queueing.ServiceLaw(), rng)
+    return *queueing.simulate_open(arrivals, service, servers=8, pauses=pauses), pauses
 
 
 def write_jtl(path: Path, start: np.ndarray, latency: np.ndarray) -> Path:

@@ -33,19 +33,12 @@ from harness.model import (
 )
 from harness.places.launchers.base import Instance
 from harness.store import SessionFolder
+from harness.tests.support import sessions
 from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
-from harness.tests.support.sessions import (
-    LIMITS,
-    calm_alone,
-    make_session_project,
-    measure_tiny,
-    running_below,
-    tiny_session,
-)
 
 #: What shall be ended is ended soon.
-SHORT = replace(LIMITS, ready_s=5.0, load_extra_s=3.0)
+SHORT = replace(sessions.LIMITS, ready_s=5.0, load_extra_s=3.0)
 
 #: Variants that misbehave under the limits of every test, and what each is told.
 MISBEHAVING = {
@@ -67,7 +60,7 @@ SLOW = {"silent": 'never_ready = "silent"', "slow-under-load": "slow_s = 0.35"}
 
 def lay_out(root: Path, variants: Mapping[str, str], *, loops: int = 5) -> Path:
     """Lay out the tiny project with these variants beside the calm one; each is told something, as TOML."""
-    make_session_project(root, loops=loops)
+    sessions.make_session_project(root, loops=loops)
     file = root / "harness" / "experiments" / "tiny.toml"
     head, _, rest = file.read_text().partition("\n[variants.other]")
     tables = "".join(
@@ -78,12 +71,12 @@ def lay_out(root: Path, variants: Mapping[str, str], *, loops: int = 5) -> Path:
     return root
 
 
-def measured(root: Path, limits: Limits = LIMITS) -> dict[str, TrialRecord]:
+def measured(root: Path, limits: Limits = sessions.LIMITS) -> dict[str, TrialRecord]:
     """Measure the tiny experiment; return variant -> its record, of all but the calm one."""
-    folder = measure_tiny(root, limits=limits)
+    folder = sessions.measure_tiny(root, limits=limits)
     assert folder.complete
     assert folder.verify() == ()
-    assert eventually(lambda: not running_below(root))
+    assert eventually(lambda: not sessions.running_below(root))
     assert not list((root / ".cache" / "running").glob("*.json"))
     calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
     assert [record.outcome for record in calm] == [Outcome.OK, Outcome.OK]
@@ -107,8 +100,10 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialRecord]:
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]:
     """A project and its session, in which everything is as it should be."""
-    root = calm_alone(make_session_project(tmp_path_factory.mktemp("good"), echo=True, loops=300))
-    return root, measure_tiny(root)
+    root = sessions.calm_alone(
+        sessions.make_session_project(tmp_path_factory.mktemp("good"), echo=True, loops=300)
+    )
+    return root, sessions.measure_tiny(root)
 
 
 @pytest.mark.parametrize(
@@ -151,15 +146,15 @@ def test_a_signal_after_the_launch_leaves_no_service(tmp_path: Path, monkeypatch
         assert instance.exited() is None
         raise KeyboardInterrupt
 
-    root = make_session_project(tmp_path)
+    root = sessions.make_session_project(tmp_path)
     monkeypatch.setattr("harness.measure.runner.trial.watch", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measure_tiny(root)
-    assert not running_below(root)
+        sessions.measure_tiny(root)
+    assert not sessions.running_below(root)
 
 
 def test_a_killed_generator_is_a_failed_trial_that_says_so(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, other="slow_s = 0.2", loops=10)
+    root = sessions.make_session_project(tmp_path, other="slow_s = 0.2", loops=10)
     killer = threading.Thread(target=_kill_generator_of_other, args=(root,))
     killer.start()
     record = measured(root)["other"]
@@ -173,7 +168,7 @@ def _kill_generator_of_other(root: Path) -> None:
 
     def generator() -> int | None:
         words = b""
-        for pid in running_below(root):
+        for pid in sessions.running_below(root):
             with contextlib.suppress(OSError):
                 words = Path(f"/proc/{pid}/cmdline").read_bytes()
             argv = words.split(b"\0")  # before it is executed, all of this stands in one word of the stub
@@ -328,11 +323,11 @@ RENAME = "import os; os.rename('samples.csv', 'x'); os.rename('x', 'samples.csv'
     ("code", "words"), [(RENAME, None), ("raise SystemExit('no such encoding')", "no such encoding")]
 )
 def test_what_a_tool_does_afterwards_may_fail_its_trial(tmp_path: Path, code: str, words: str | None) -> None:
-    assembly, prepared = tiny_session(make_session_project(tmp_path))
+    assembly, prepared = sessions.tiny_session(sessions.make_session_project(tmp_path))
     after = (sys.executable, "-c", code)
     assembly = replace(assembly, generators={"locust": lambda: Afterwards(last=after)})
     first = prepared.plan.model_copy(update={"trials": prepared.plan.trials[:1]})
-    (record,) = measure(assembly, replace(prepared, plan=first), limits=LIMITS).records()
+    (record,) = measure(assembly, replace(prepared, plan=first), limits=sessions.LIMITS).records()
     if words is None:
         assert record.outcome == Outcome.OK and "load/done" in record.files
     else:

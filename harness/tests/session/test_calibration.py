@@ -14,15 +14,8 @@ from harness.errors import CalibrationFailed
 from harness.measure.session import measure, prepare
 from harness.measure.session.capacity_trials import capacity_per_s, saturated
 from harness.model import LoadSummary, OpenLoad, configurations, make_plan
+from harness.tests.support import sessions
 from harness.tests.support.fakes import FakeLoadGenerator
-from harness.tests.support.sessions import (
-    LIMITS,
-    calm_alone,
-    make_session_project,
-    measure_tiny,
-    tiny_assembly,
-    tiny_folder,
-)
 from harness.tests.support.synthetic import ROOT
 
 CALM = 'implementation = "misbehaving"'
@@ -30,7 +23,7 @@ CALM = 'implementation = "misbehaving"'
 
 def scaled_project(root: Path, *, other: str = "") -> Path:
     """The tiny project with an open load at half of what the calm variant bears from two users."""
-    made = make_session_project(root, other=other)
+    made = sessions.make_session_project(root, other=other)
     path = made / "harness/experiments/tiny.toml"
     text = path.read_text().partition("[profiles.smoke.loads.few]")[0]
     path.write_text(
@@ -76,8 +69,8 @@ def test_a_database_that_lives_on_is_not_touched_by_the_calibration() -> None:
 
 
 def test_a_session_measures_its_capacity_once_and_goes_on_with_it(tmp_path: Path) -> None:
-    root = calm_alone(scaled_project(tmp_path))
-    folder = measure_tiny(root)
+    root = sessions.calm_alone(scaled_project(tmp_path))
+    folder = sessions.measure_tiny(root)
     found = folder.calibration()
     assert folder.complete and found is not None and found.variant == "calm"
     assert folder.header.notes["calibration"] == found.model_dump(mode="json")
@@ -89,7 +82,7 @@ def test_a_session_measures_its_capacity_once_and_goes_on_with_it(tmp_path: Path
     assert rates == {round(max(1.0, 0.1 * found.capacity_per_s), 1)}
     last = folder.header.plan.trials[-1].trial_id
     (folder.folder / last).rename(folder.folder / ".partial-again")
-    again = measure_tiny(root)
+    again = sessions.measure_tiny(root)
     assert again.complete and again.calibration() == found
     assert sum(event["event"] == "calibrated" for event in again.events()) == 1
 
@@ -99,8 +92,8 @@ def test_a_reference_that_answers_nothing_rightly_has_no_capacity_and_no_session
     path = root / "harness/experiments/tiny.toml"
     path.write_text(path.read_text().replace(CALM, f"{CALM}\nsettings = {{ wrong_answers = 2 }}", 1))
     with pytest.raises(CalibrationFailed, match="found no capacity: overloaded"):
-        measure_tiny(root)
-    assert not tiny_folder(root).exists
+        sessions.measure_tiny(root)
+    assert not sessions.tiny_folder(root).exists
 
 
 def searching_project(root: Path) -> Path:
@@ -121,9 +114,11 @@ def searching_project(root: Path) -> Path:
 
 def test_a_capacity_that_is_searched_for_is_kept_with_all_its_trials(tmp_path: Path) -> None:
     generators = {name: partial(FakeLoadGenerator, name=name) for name in ("locust", "k6")}
-    assembly = replace(tiny_assembly(calm_alone(searching_project(tmp_path))), generators=generators)
+    assembly = replace(
+        sessions.tiny_assembly(sessions.calm_alone(searching_project(tmp_path))), generators=generators
+    )
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    folder = measure(assembly, prepared, limits=LIMITS)
+    folder = measure(assembly, prepared, limits=sessions.LIMITS)
     found = folder.calibration()
     assert folder.complete and found is not None
     search = found.searches["calm"]

@@ -7,23 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.model import (
-    Boundary,
-    ClockReading,
-    Configuration,
-    InvariantReading,
-    Load,
-    OpenLoad,
-    Outcome,
-    Phase,
-    PlannedTrial,
-    RequestLogRecord,
-    StartUp,
-    TrialRecord,
-    WarmUpRecord,
-    WarmUpSpec,
-    WarmUpWindow,
-)
+from harness import model
 from harness.tests.support import records, synthetic_files, synthetic_pauses
 
 #: implementation -> (requests per second, MiB after load, seconds to first response)
@@ -61,8 +45,8 @@ COLD_SHARE, COLD_WINDOWS = 0.7, 2.0
 
 
 def made_trial(
-    experiment: str, trial: PlannedTrial, session: str, folder: Path, rng: np.random.Generator
-) -> TrialRecord:
+    experiment: str, trial: model.PlannedTrial, session: str, folder: Path, rng: np.random.Generator
+) -> model.TrialRecord:
     """Write a trial's files into its folder, and return the record that goes with them."""
     cell = trial.configuration
     name = cell.variant.implementation
@@ -78,10 +62,10 @@ def made_trial(
     is_jvm = name.startswith("java") and cell.variant.runtime.form != "native"
     compiles = is_jvm and cell.warm_up is not None
 
-    def clock(second: float) -> ClockReading:
-        return ClockReading(wall_epoch_s=EPOCH + begun + second, monotonic_s=begun + second)
+    def clock(second: float) -> model.ClockReading:
+        return model.ClockReading(wall_epoch_s=EPOCH + begun + second, monotonic_s=begun + second)
 
-    def boundary(which: str, second: float, share: float) -> Boundary:
+    def boundary(which: str, second: float, share: float) -> model.Boundary:
         compile_s = 5.0 + (COMPILED_S if which == "after-load" else 0.0) if compiles else None
         held = memory * share
         reading = records.reading(
@@ -91,18 +75,20 @@ def made_trial(
         file = synthetic_pauses.AFTER_LOAD if tells else None
         if cell.workload == "clients" and name.startswith("go") and which in _AROUND_LOAD:
             file = synthetic_files.write_opened(folder, which, cell.levels.get("face") == "published")
-        return Boundary.model_validate({"name": which, "reading": reading, "runtime_metrics_file": file})
+        return model.Boundary.model_validate(
+            {"name": which, "reading": reading, "runtime_metrics_file": file}
+        )
 
     loaded = cell.load is not None
     paused = experiment.startswith(_WITH_PAUSES)
     n_requests = synthetic_pauses.N_REQUESTS if paused else synthetic_files.N_REQUESTS
     lasts_s = synthetic_pauses.LASTS_S if paused else _lasts_s(cell.load, speed)
     last_s = _LOAD_STARTS_S + lasts_s
-    phases = [Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
+    phases = [model.Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
     boundaries = [boundary("first-response", first_s, 0.4)]
     if loaded:
-        phases.append(Phase(name="warm-up", start=clock(1.5), end=clock(_LOAD_STARTS_S)))
-        phases.append(Phase(name="measurement", start=clock(_LOAD_STARTS_S), end=clock(last_s)))
+        phases.append(model.Phase(name="warm-up", start=clock(1.5), end=clock(_LOAD_STARTS_S)))
+        phases.append(model.Phase(name="measurement", start=clock(_LOAD_STARTS_S), end=clock(last_s)))
         boundaries += [boundary("before-load", 2.4, 0.6), boundary("after-load", last_s, 1.0)]
         first_epoch_s = EPOCH + begun + _LOAD_STARTS_S
         if paused:
@@ -113,7 +99,7 @@ def made_trial(
         else:
             synthetic_files.write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
     else:
-        phases.append(Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
+        phases.append(model.Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
         boundaries.append(boundary("idle", first_s + 1, 0.45))
     if cell.workload != "strings":
         synthetic_files.write_database(folder, EPOCH + begun, last_s)
@@ -122,15 +108,15 @@ def made_trial(
         n_requests, EPOCH + begun + _LOAD_STARTS_S, lasts_s, latency_mean_s=80 / speed
     )
     generator = records.generator(echo_achieved_per_s=14_000.0, headroom_ratio=14_000 / speed)
-    return TrialRecord(
-        experiment=experiment, session_id=session, planned=trial, outcome=Outcome.OK, flags=("shared_cores",),
+    return model.TrialRecord(
+        experiment=experiment, session_id=session, planned=trial, outcome=model.Outcome.OK, flags=("shared_cores",),
         started=clock(0.0), ended=clock(6.0), phases=tuple(phases), boundaries=tuple(boundaries),
-        invariants=(InvariantReading(name="money", found=7, expected=7),) if cell.workload == "bank" else (),
+        invariants=(model.InvariantReading(name="money", found=7, expected=7),) if cell.workload == "bank" else (),
         instance=records.instance(
             clock(0.0), argv=("service",), cpu_limit=2, artifact_sha256=artifact_sha256(name),
             artifact_bytes=artifact_bytes(name), runtime_bytes=0 if name.startswith("go") else 200_000_000,
         ),
-        start_up=StartUp(
+        start_up=model.StartUp(
             time_to_first_response_s=first_s, polls=3, cpu_s_at_first_response=first_s * 1.3,
             rss_bytes_at_first_response=int(memory * 0.4),
         ),
@@ -141,37 +127,37 @@ def made_trial(
     )  # fmt: skip
 
 
-def _request_log(cell: Configuration, n_requests: int) -> RequestLogRecord | None:
+def _request_log(cell: model.Configuration, n_requests: int) -> model.RequestLogRecord | None:
     """Of a program that logs into a file or a pipe; an asynchronous logger loses a tenth of its lines in a pipe."""
     settings = cell.variant.settings
     if settings.get("logging") != "on" or settings.get("log_sink") not in ("file", "pipe"):
         return None
     loses = settings.get("log_sink") == "pipe" and str(settings.get("logger")).endswith("-async")
     lines = n_requests - n_requests // 10 if loses else n_requests
-    return RequestLogRecord.model_validate(
+    return model.RequestLogRecord.model_validate(
         {"sink": settings["log_sink"], "requests": n_requests, "lines": lines, "bytes": 150 * lines}
     )
 
 
-def _warm_up(spec: WarmUpSpec, per_s: float, is_jvm: bool) -> WarmUpRecord:
+def _warm_up(spec: model.WarmUpSpec, per_s: float, is_jvm: bool) -> model.WarmUpRecord:
     """A JVM begins slowly and becomes warm; everything else is warm at once."""
     windows = []
     for place in range(min(2 * spec.n_windows + 5, spec.at_most_s)):
         slower = 1 - COLD_SHARE * float(np.exp(-place / COLD_WINDOWS)) if is_jvm else 1.0
         windows.append(
-            WarmUpWindow(
+            model.WarmUpWindow(
                 start_s=place * 1.1 * spec.window_s, duration_s=float(spec.window_s), n_errors=0,
                 n_requests=int(per_s * slower * spec.window_s), cpu_s=0.9 * spec.window_s,
                 compile_s=(1 - slower) * spec.window_s if is_jvm else None,
             )
         )  # fmt: skip
-    return WarmUpRecord(spec=spec, windows=tuple(windows), end="settled")
+    return model.WarmUpRecord(spec=spec, windows=tuple(windows), end="settled")
 
 
-def _lasts_s(load: Load | None, speed: float) -> float:
+def _lasts_s(load: model.Load | None, speed: float) -> float:
     """An open loop lasts as long as it was told; the others as long as the service takes."""
     profile = load.profile if load else None
-    return profile.whole_s if isinstance(profile, OpenLoad) else synthetic_files.N_REQUESTS / speed
+    return profile.whole_s if isinstance(profile, model.OpenLoad) else synthetic_files.N_REQUESTS / speed
 
 
 def artifact_bytes(name: str) -> int:

@@ -16,28 +16,20 @@ from harness.analysis.warmup.classify import SteadyState, classify_warmup
 from harness.formats.arrays import FloatArray
 from harness.tests.analysis.stats.test_sample_size import holds
 from harness.tests.support.available import long_tests_are_asked_for
-from harness.verify.simulated.queueing import (
-    Arrivals,
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_closed,
-    simulate_open,
-)
+from harness.verify.simulated import queueing
 
 # --- users who wait send nothing during a pause
 
 USERS, N_PAUSES, PAUSED = 8, 10, 0.05
-LAW = ServiceLaw(outlier_share=0.0)
+LAW = queueing.ServiceLaw(outlier_share=0.0)
 
 
 @pytest.mark.parametrize("pause_s", [0.03, 0.1, 0.3])
 def test_a_closed_loop_that_hides_pauses_is_flagged_and_corrected_to_an_open_one(pause_s: float) -> None:
     rng, every_s = np.random.default_rng([1, int(pause_s * 1e3)]), pause_s / PAUSED
     lasts_s = N_PAUSES * every_s
-    pauses = regular_pauses(lasts_s, pause_s, every_s, rng, spread=0.0)
-    start, latency = simulate_closed(USERS, lasts_s, LAW, rng, servers=USERS, pauses=pauses)
+    pauses = queueing.regular_pauses(lasts_s, pause_s, every_s, rng, spread=0.0)
+    start, latency = queueing.simulate_closed(USERS, lasts_s, LAW, rng, servers=USERS, pauses=pauses)
     check = coordinated_omission_check(start, latency, users=USERS, stalls=detect_stalls(start, latency))
     by_rhythm = coordinated_omission_check(start, latency, stalls=detect_stalls(start, latency))
     assert check.flagged and by_rhythm.flagged
@@ -45,20 +37,22 @@ def test_a_closed_loop_that_hides_pauses_is_flagged_and_corrected_to_an_open_one
     assert warned == (pause_s < 0.1)
     if warned:
         return
-    arrivals = arrival_times("poisson", len(start) / (lasts_s * (1 - PAUSED)), lasts_s, rng)
-    service = service_times(len(arrivals), LAW, rng)
-    opened = simulate_open(arrivals, service, servers=max(64, len(start) // 50), pauses=pauses)[1]
+    arrivals = queueing.arrival_times("poisson", len(start) / (lasts_s * (1 - PAUSED)), lasts_s, rng)
+    service = queueing.service_times(len(arrivals), LAW, rng)
+    opened = queueing.simulate_open(arrivals, service, servers=max(64, len(start) // 50), pauses=pauses)[1]
     p99 = float(np.quantile(opened, 0.99))
     assert check.corrected_s is not None and check.corrected_s["p99"] == pytest.approx(p99, rel=0.10)
     assert check.measured_s["p99"] < p99 / 2, "uncorrected"
 
 
-@pytest.mark.parametrize("kind", get_args(Arrivals))
-def test_an_open_loop_is_not_flagged(kind: Arrivals) -> None:
-    rng = np.random.default_rng([1, get_args(Arrivals).index(kind)])
-    arrivals = arrival_times(kind, 800.0, 20.0, rng)
-    service = service_times(len(arrivals), ServiceLaw(), rng)
-    start, latency = simulate_open(arrivals, service, servers=12, pauses=regular_pauses(20.0, 0.1, 2.0, rng))
+@pytest.mark.parametrize("kind", get_args(queueing.Arrivals))
+def test_an_open_loop_is_not_flagged(kind: queueing.Arrivals) -> None:
+    rng = np.random.default_rng([1, get_args(queueing.Arrivals).index(kind)])
+    arrivals = queueing.arrival_times(kind, 800.0, 20.0, rng)
+    service = queueing.service_times(len(arrivals), queueing.ServiceLaw(), rng)
+    start, latency = queueing.simulate_open(
+        arrivals, service, servers=12, pauses=queueing.regular_pauses(20.0, 0.1, 2.0, rng)
+    )
     assert not coordinated_omission_check(start, latency).flagged
 
 

@@ -17,14 +17,7 @@ from harness.analysis.attribution.share_of_quantile import (
 from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
 from harness.errors import InputError
 from harness.model import Estimate
-from harness.verify.simulated.queueing import (
-    Pauses,
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
+from harness.verify.simulated import queueing
 
 
 def trial_of(
@@ -95,12 +88,12 @@ def test_slow_requests_within_a_span_are_counted_and_a_span_that_slows_nothing_e
 
 def open_trial(
     seed: int, *, pause_s: float | None = None, duration_s: float = 20.0
-) -> tuple[np.ndarray, np.ndarray, Pauses]:
+) -> tuple[np.ndarray, np.ndarray, queueing.Pauses]:
     rng = np.random.default_rng(seed)
-    arrivals = arrival_times("poisson", 1000.0, duration_s, rng)
-    service = service_times(len(arrivals), ServiceLaw(rho=0.0), rng)
-    pauses = regular_pauses(duration_s, pause_s, 1.0, rng) if pause_s else Pauses()
-    start, latency = simulate_open(arrivals, service, servers=10, pauses=pauses)
+    arrivals = queueing.arrival_times("poisson", 1000.0, duration_s, rng)
+    service = queueing.service_times(len(arrivals), queueing.ServiceLaw(rho=0.0), rng)
+    pauses = queueing.regular_pauses(duration_s, pause_s, 1.0, rng) if pause_s else queueing.Pauses()
+    start, latency = queueing.simulate_open(arrivals, service, servers=10, pauses=pauses)
     return start, latency, pauses
 
 

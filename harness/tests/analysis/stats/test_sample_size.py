@@ -13,18 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from harness.analysis.stats import verdicts
+from harness.analysis.stats import sample_size, verdicts
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.inputs import judge_resolution
 from harness.analysis.stats.quantiles import rank
-from harness.analysis.stats.sample_size import (
-    FEWEST_PAIRS,
-    POWER,
-    blocks_for,
-    detectable_ratio,
-    effect,
-    plan_repetitions,
-)
 from harness.analysis.stats.summaries import mean_within
 from harness.analysis.stats.verdicts import ALTERED, changed_since, register
 from harness.errors import InputError
@@ -41,15 +33,15 @@ def sd_of(cv: float) -> float:
 
 @pytest.mark.parametrize(("cv", "wanted"), [(0.01, 5), (0.02, 11), (0.03, 22), (0.05, 55), (0.10, 205)])
 def test_the_plan_needs_the_blocks_that_simulation_found(cv: float, wanted: int) -> None:
-    assert blocks_for(sd_of(cv)) == pytest.approx(wanted, rel=0.07)
+    assert sample_size.blocks_for(sd_of(cv)) == pytest.approx(wanted, rel=0.07)
 
 
 def test_the_plan_is_made_of_the_pilots_spread() -> None:
     a, b = np.exp(np.random.default_rng(6).normal(0, 0.03, (2, 5)))
-    assert plan_repetitions(a, b) == blocks_for(float(np.log(a / b).std(ddof=1)))
+    assert sample_size.plan_repetitions(a, b) == sample_size.blocks_for(float(np.log(a / b).std(ddof=1)))
     for wrong in (([1.0], [1.0]), ([1e-9, 1.0, 1e9], [1.0, 1.0, 1.0])):
         with pytest.raises(InputError):
-            plan_repetitions(*wrong)
+            sample_size.plan_repetitions(*wrong)
 
 
 def test_two_groups_of_trials_and_drift_in_their_order_are_flagged_and_nothing_else_is() -> None:
@@ -77,23 +69,25 @@ def test_resolution_warns_below_twenty_steps_and_refuses_below_two() -> None:
 @pytest.mark.parametrize("n_blocks", [5, 20])
 def test_with_a_known_spread_the_effect_is_that_of_statsmodels(n_blocks: int) -> None:
     power = import_module("statsmodels.stats.power").TTestPower()  # not above: every worker collects this
-    oracle = power.solve_power(nobs=n_blocks, alpha=0.05, power=POWER, alternative="two-sided")
-    assert effect(None, n_blocks) == pytest.approx(oracle, rel=2e-3)
+    oracle = power.solve_power(nobs=n_blocks, alpha=0.05, power=sample_size.POWER, alternative="two-sided")
+    assert sample_size.effect(None, n_blocks) == pytest.approx(oracle, rel=2e-3)
 
 
 def test_more_blocks_and_less_spread_tell_smaller_ratios_and_few_pairs_none() -> None:
     rng = np.random.default_rng(1)
     a, b = np.exp(rng.normal(0, 0.03, 10)), np.exp(rng.normal(0, 0.03, 10))
-    by_blocks = [detectable_ratio(a, b, n_blocks=n) for n in (5, 10, 20)]
+    by_blocks = [sample_size.detectable_ratio(a, b, n_blocks=n) for n in (5, 10, 20)]
     values = [ratio.value or 0.0 for ratio in by_blocks]
     assert values == sorted(values, reverse=True) and values[-1] > 1
-    assert detectable_ratio(np.sqrt(a), np.sqrt(b), n_blocks=10).value == pytest.approx(np.sqrt(values[1]))
+    assert sample_size.detectable_ratio(np.sqrt(a), np.sqrt(b), n_blocks=10).value == pytest.approx(
+        np.sqrt(values[1])
+    )
     low, high = by_blocks[1].low, by_blocks[1].high
     assert low is not None and high is not None and 1 < low < values[1] < high
-    few = detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
-    assert few.value is None and f"fewer than {FEWEST_PAIRS}" in few.warnings[0]
+    few = sample_size.detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
+    assert few.value is None and f"fewer than {sample_size.FEWEST_PAIRS}" in few.warnings[0]
     with pytest.raises(InputError, match="one block"):
-        detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
+        sample_size.detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
 
 
 SIMS = 400
