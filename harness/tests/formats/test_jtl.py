@@ -56,9 +56,6 @@ def test_without_time_stamps_there_are_latencies_but_no_duration(tmp_path: Path)
     assert any("timeStamp" in note for note in table.notes)
 
 
-# --- forms of the same content ---------------------------------------------------------------------
-
-
 def test_one_latin_1_line_does_not_spoil_the_utf_8_ones(tmp_path: Path) -> None:
     lines = [HEADER, "1,2,grüße,200,true,,0", "3,4,größe,200,true,,0", ""]
     data = "\n".join(lines[:2]).encode() + b"\n" + "\n".join(lines[2:]).encode("latin-1")
@@ -96,9 +93,6 @@ def test_a_headerless_file_in_default_order_is_recognised_and_said(tmp_path: Pat
 def test_cells_may_be_set_apart_by_another_sign(tmp_path: Path, sign: str) -> None:
     text = "timeStamp,elapsed,label,success\n1795261972662,48,hello,true\n"
     assert facts(read_jtl(write(tmp_path, text.replace(",", sign)))) == EXPECTED[:1]
-
-
-# --- damage ----------------------------------------------------------------------------------------
 
 
 @given(cut=st.integers(0, len(TEXT.encode())))

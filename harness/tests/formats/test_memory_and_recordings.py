@@ -101,9 +101,6 @@ def test_both_versions_of_control_groups_tell_the_same_throttling() -> None:
         throttle_spans([(1.0, 3), (0.0, 3)])
 
 
-# --- CPUs that a runtime goes by, and answered requests
-
-
 LOGS = sorted((GOLDEN / "jvm_log").glob("*.log.gz"))
 #: Releases before JDK 17 do not write the number; ``-Xlog:gc`` without the star leaves its line out.
 WITHOUT_NUMBER = {

@@ -59,9 +59,6 @@ def test_parts_of_a_rotated_log_are_those_of_its_name_whatever_that_is(tmp_path:
     assert "no pause in it" in read_log("[0.010s][info][gc,init] Heap Max Capacity: 48M\n").warnings[0]
 
 
-# --- Go
-
-
 @every_go
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())

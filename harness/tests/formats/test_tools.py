@@ -43,9 +43,6 @@ def test_a_list_of_locust_without_requests_is_refused(kind: str) -> None:
         read_any(GOLDEN / "locust" / f"run_{kind}.csv")
 
 
-# --- when rows begin
-
-
 @pytest.mark.parametrize("form", ["unix", "rfc3339"])
 def test_whole_seconds_are_no_time_to_tell_a_rate_or_stalls_from(tmp_path: Path, form: str) -> None:
     data = gzip.decompress((GOLDEN / "k6" / "own-seconds.csv.gz").read_bytes())
@@ -68,9 +65,6 @@ def test_oha_rows_begin_when_they_were_due_and_are_placed_by_whoever_knows(tmp_p
     report = report_file(GOLDEN / "oha" / "oha.csv")
     assert report.start_epoch_s is None
     assert any("answered requests only" in warning for warning in report.warnings)
-
-
-# --- releases and options
 
 
 @pytest.mark.parametrize(
@@ -132,9 +126,6 @@ def test_requests_of_gatling(tmp_path: Path, release: str) -> None:
     assert table.labels == ("shop / cart / add",)
     assert table.errors_by_kind == {"status.find.is(200), but actually found 500": 1}
     assert (table.unreadable.n, table.unreadable.n_cut) == (1, 1)
-
-
-# --- damaged, cut, of another program
 
 
 @pytest.mark.parametrize(

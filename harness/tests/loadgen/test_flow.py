@@ -79,9 +79,6 @@ def test_an_expectation_is_filled_in_every_form_it_may_have() -> None:
     assert expects(expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})) == ("c", "a", "b")
 
 
-# --- a flow is sound or it is refused where it stands
-
-
 def line(**parts: object) -> str:
     whole = {"mix": "m", "name": "n", "method": "GET", "path": "/", "expect": {"status": 200}, **parts}
     return json.dumps(whole)
@@ -152,9 +149,6 @@ def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: di
     assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
     assert "3000.00" in render_plan(order_of(tmp_path, ClosedLoad(users=1, loops=1), request))
     assert request.expect.one_of == ({"pay": [3000.0, 1]}, {"pay": 5})
-
-
-# --- plain mixes: proportions are kept exactly, and right answers are recognised as text
 
 
 def mix_of(*shares: int) -> tuple:  # type: ignore[type-arg]  # of requests; only handed on

@@ -23,9 +23,6 @@ from setup import light, python_env, releases, source_builds
 LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
 
 
-# --- the Python environment
-
-
 @pytest.mark.parametrize(
     ("pip", "environ", "uv"),
     [
@@ -121,9 +118,6 @@ def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-# --- the part of the lock that reading needs
-
-
 def names(lock: str) -> set[str]:
     return set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
 
@@ -142,9 +136,6 @@ def test_a_light_lock_keeps_what_a_kept_package_requires_but_for_what_is_spared(
     assert names(light.light_lock(lock, ["a"], spared=["b"])) == {"a"}
     with pytest.raises(ValueError, match="not in the lock file: z"):
         light.light_lock(lock, ["z"])
-
-
-# --- pins
 
 
 def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -> None:
@@ -167,9 +158,6 @@ def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes
     assert row.version == toolchains.wanted(name).pinned
     assert f"require {row.package} v{row.version}\n" in (folder / "go.mod").read_text("utf-8")
     assert f"{row.package} v{row.version} h1:" in (folder / "go.sum").read_text("utf-8")
-
-
-# --- what is built
 
 
 def test_metronome_of_another_source_stands_in_another_folder(tmp_path: Path) -> None:

@@ -20,9 +20,6 @@ MANY = settings(max_examples=25, deadline=None)
 medians = st.floats(-4, 1.5).map(lambda power: 10**power)
 
 
-# --- never accused wrongly ------------------------------------------------------------------
-
-
 @MANY
 @given(users=st.integers(1, 60), each=st.integers(2, 40), median_s=medians, sigma=st.floats(0.01, 1.2),
        think=st.sampled_from([0.0, 0.01, 1.0, 30.0]), columns=generated_jtl.COLUMNS, seed=generated_jtl.seeds)  # fmt: skip
@@ -55,9 +52,6 @@ def test_sums_of_transactions_that_cannot_be_told_are_no_wrong_unit(median_s: fl
     assert generated_jtl.accused(generated_jtl.reported(summed)) == []
 
 
-# --- noticed wherever something contradicts -------------------------------------------------
-
-
 @generated_jtl.SOME
 @given(
     users=st.integers(1, 50), median_s=st.floats(0.002, 1.0), think=st.floats(0, 10), seed=generated_jtl.seeds
@@ -80,9 +74,6 @@ def test_the_line_names_file_column_what_was_found_and_what_to_say() -> None:
     )
     assert text.startswith("some.jtl: column elapsed, read as milliseconds: ")
     assert "in microseconds" in text and text.endswith("if that is right, use --latency-unit us")
-
-
-# --- told by somebody, or by the file itself ------------------------------------------------
 
 
 @pytest.mark.parametrize("unit", UNITS_PER_S)

@@ -72,9 +72,6 @@ def closed(users: int, each: int, *, host: str = "gen-a", seed: int = 0, label: 
     return [text for _, text in sorted(rows)]
 
 
-# --- a file, and what is reported of it
-
-
 class Case(NamedTuple):
     """A file's name and lines, what a report of it says, and what stands in one of its warnings."""
 
@@ -378,9 +375,6 @@ def test_failures_are_told_by_what_the_file_has(
     assert (report.requests, report.errors) == (40, 20 * errors)
 
 
-# --- several runs
-
-
 def test_two_runs_appended_have_a_rate_each_and_none_together(tmp_path: Path) -> None:
     first, second = requests(300, seed=1), requests(300, seed=2, failed=6)
     path = write(tmp_path, [JTL_HEADER, *jtl_rows(first), *jtl_rows(second, first_s=3600.0)])
@@ -421,9 +415,6 @@ def test_runs_that_oha_appended_to_one_database_are_runs(tmp_path: Path) -> None
     oha_db(tmp_path / "oha.db", rows, run=1_764_325_800)
     report = report_file(oha_db(tmp_path / "oha.db", rows[:100], run=1_764_325_900))
     assert [run.requests for run in report.runs] == [200, 100] and report.throughput_per_s is None
-
-
-# --- several load generators
 
 
 def engines(n: int, *, users: int = 4, each: int = 30) -> list[str]:
@@ -470,9 +461,6 @@ def test_users_who_hardly_wait_are_said_first(tmp_path: Path) -> None:
     assert "4 users; its users waited for answers for only 0.24 % of the time" in words.summary(report)
 
 
-# --- wrk's added requests
-
-
 def corrected_by_wrk(latency_us: np.ndarray, interval_us: int) -> np.ndarray:
     """What wrk makes of latencies: for each one above twice the interval a request at each interval less."""
     added = [
@@ -515,9 +503,6 @@ def test_bounds_of_wrk_are_of_the_answers_that_came_in_time(tmp_path: Path) -> N
     report = report_file(write(tmp_path, late(20, 600), "wrk.txt"))
     low, high = report.bounds_ms["p50"]
     assert report.latency_ms["mean"] is None and low is None and high == pytest.approx(1001, rel=1e-2)
-
-
-# --- other files, and what cannot be
 
 
 def test_a_unit_that_is_given_is_that_of_the_latencies(tmp_path: Path) -> None:

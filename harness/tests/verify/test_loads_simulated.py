@@ -18,8 +18,6 @@ from harness.tests.analysis.stats.test_sample_size import holds
 from harness.tests.support.available import long_tests_are_asked_for
 from harness.verify.simulated import queueing
 
-# --- users who wait send nothing during a pause
-
 USERS, N_PAUSES, PAUSED = 8, 10, 0.05
 LAW = queueing.ServiceLaw(outlier_share=0.0)
 
@@ -56,9 +54,6 @@ def test_an_open_loop_is_not_flagged(kind: queueing.Arrivals) -> None:
     assert not coordinated_omission_check(start, latency).flagged
 
 
-# --- series on which no threshold was tuned: skewed innovations, steps of 2.5 to 4.5 standard deviations
-
-
 def warm_up(rng: np.random.Generator) -> FloatArray:
     """One or two steps down, then the rest of the series."""
     lengths = rng.integers(60, 111, rng.integers(1, 3))
@@ -80,6 +75,7 @@ def no_steady_state(rng: np.random.Generator) -> FloatArray:
     return np.concatenate(parts)
 
 
+#: On these no threshold was tuned: skewed innovations, steps of 2.5 to 4.5 standard deviations.
 LEVELS: dict[SteadyState, Callable[[np.random.Generator], FloatArray]] = {
     SteadyState.FLAT: lambda rng: np.zeros(int(rng.integers(300, 701))),
     SteadyState.WARM_UP: warm_up,

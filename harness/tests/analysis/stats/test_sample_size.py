@@ -100,12 +100,6 @@ def holds(
     return not share(n, name="share", value=value, at_least=at_least, at_most=at_most).refuted
 
 
-# --- the smallest ratio that a session tells from 1
-
-
-# --- effects of factors
-
-
 def made(low: float, high: float, unit: str) -> Estimate:
     facts = {"value": 0.5, "unit": unit, "method": "t", "estimand": "mean", "n_trials": 5}
     return Estimate.model_validate(facts | {"low": low, "high": high})
