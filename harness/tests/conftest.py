@@ -44,10 +44,7 @@ LONGEST = (
     "cli/test_claims.py",
 )
 #: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
-WITH_MAVEN = (
-    "whole/test_request_logs.py",
-    "session/test_availability.py",
-)
+WITH_MAVEN = ("whole/test_request_logs.py", "session/test_availability.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:

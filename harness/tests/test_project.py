@@ -55,8 +55,7 @@ def test_places_of_a_trial_are_named_in_its_words_and_its_files(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
-    [("/a/a/b", "{x}{x}/b"), ("/a.b /a", "/a.b {x}"), ("", ""), ("/aa:/a:", "/aa:{x}:")],
+    ("text", "named"), [("/a/a/b", "{x}{x}/b"), ("/a.b /a", "/a.b {x}"), ("", ""), ("/aa:/a:", "/aa:{x}:")]
 )
 def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "file").write_text(text)

@@ -120,10 +120,7 @@ def test_its_rate_changes_and_no_tick_is_lost_or_doubled(bench: Bench, files: Fi
     assert len(times_s) == summary.ticks and times_s == sorted(times_s)
     # one that was under way, and the one that takes the call in
     assert sum(slow_s <= at_s < fast_s for at_s in times_s) <= (fast_s - slow_s) * 10 + 2
-    for part in (
-        [at_s for at_s in times_s if at_s < slow_s],
-        [at_s for at_s in times_s if at_s > fast_s],
-    ):
+    for part in ([at_s for at_s in times_s if at_s < slow_s], [at_s for at_s in times_s if at_s > fast_s]):
         assert min(after - before for before, after in pairwise(part)) < 0.05
     assert summary.duration_s >= times_s[-1] - times_s[0]
 

@@ -105,10 +105,7 @@ def test_two_releases_of_the_jdk_run_the_same_sources(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_version_is_refused(first: str, second: str, said: str, tmp_path: Path) -> None:
-    with (
-        pytest.raises(InputError, match=said),
-        sides(first, second, tmp_path),
-    ):
+    with pytest.raises(InputError, match=said), sides(first, second, tmp_path):
         pass
 
 

@@ -41,10 +41,7 @@ SLACK_PIXELS = 1.5
 LEAST_POINTS = 8.0
 _TEX_POINTS_PER_INCH = 72.27
 #: Width as drawn -> the least width as printed: in the appendix a figure of one column has .485 of a page's 516 points.
-PRINTED_INCHES = {
-    COLUMN_INCHES: 0.485 * 516 / _TEX_POINTS_PER_INCH,
-    PAGE_INCHES: 516 / _TEX_POINTS_PER_INCH,
-}
+PRINTED_INCHES = {COLUMN_INCHES: 0.485 * 516 / _TEX_POINTS_PER_INCH, PAGE_INCHES: 516 / _TEX_POINTS_PER_INCH}
 
 
 def ratios() -> Figure:
