@@ -23,26 +23,13 @@ pytest.register_assert_rewrite("harness.tests.contracts")
 TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.
 LONGEST = (
-    "sources/test_maven_services.py",
-    "sources/test_python.py",
-    "sources/test_services.py",
-    "whole/test_notebooks.py",
-    "whole/test_four_placements.py",
-    "publish/test_build.py",
-    "session/test_remote_session.py",
-    "loadgen/tools/test_jmeter.py",
-    "test_papermill_engine.py",
-    "runner/test_trial.py",
-    "session/test_memory.py",
-    "runner/test_one_process.py",
-    "chaos/test_faults.py",
-    "whole/test_service_of_another_language.py",
-    "figures/test_every_figure.py",
-    "verify/test_simulated.py",
-    "session/test_measuring.py",
-    "cli/test_results.py",
-    "cli/test_claims.py",
-)
+    "sources/test_maven_services.py", "sources/test_python.py", "sources/test_services.py",
+    "whole/test_notebooks.py", "whole/test_four_placements.py", "publish/test_build.py",
+    "session/test_remote_session.py", "loadgen/tools/test_jmeter.py", "test_papermill_engine.py",
+    "runner/test_trial.py", "session/test_memory.py", "runner/test_one_process.py", "chaos/test_faults.py",
+    "whole/test_service_of_another_language.py", "figures/test_every_figure.py", "verify/test_simulated.py",
+    "session/test_measuring.py", "cli/test_results.py", "cli/test_claims.py", "questions/test_workshop.py",
+)  # fmt: skip
 #: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
 WITH_MAVEN = ("whole/test_request_logs.py", "session/test_availability.py")
 

@@ -91,12 +91,8 @@ def test_importing_the_entry_point_from_the_api_touches_no_arguments(project: Pa
         "e.get_engine('rematch'); print(sys.argv[1:])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, RUN_ALL],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
+        [sys.executable, "-c", code, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
     assert done.stdout.strip() == str([RUN_ALL])
     assert done.stderr == ""
     assert not (project / "results").exists()

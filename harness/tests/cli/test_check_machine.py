@@ -55,11 +55,9 @@ def test_the_newest_earlier_passport_of_the_same_machine_is_compared_with(passpo
     same = changes(now, [with_spread(passport, 0.055, at_s=50.0)])
     assert same and not any(change.changed for change in same)
     earlier = [
-        with_spread(passport, 0.02, at_s=10.0),
-        with_spread(passport, 0.01, at_s=60.0),
-        with_spread(passport, 0.02, at_s=90.0, machine="another"),
-        with_spread(passport, 0.02, at_s=200.0),
-    ]
+        with_spread(passport, 0.02, at_s=10.0), with_spread(passport, 0.01, at_s=60.0),
+        with_spread(passport, 0.02, at_s=90.0, machine="another"), with_spread(passport, 0.02, at_s=200.0),
+    ]  # fmt: skip
     noisier = changes(now, earlier)
     assert all(change.changed and change.ratio == pytest.approx(5.0) for change in noisier)
     assert {change.earlier for change in noisier} == {"passport/at-60"} and changes(now, earlier[2:]) == ()

@@ -19,13 +19,8 @@ from harness.tests.support.sessions import REPOSITORY
 LEDGER = load_ledgers(REPOSITORY)
 NAMES = list(LEDGER)
 SESSIONS = (
-    "strings-startup",
-    "strings-warm",
-    "clients-hello",
-    "clients-craft",
-    "bank-rematch",
-    "bank-connections",
-)
+    "strings-startup", "strings-warm", "clients-hello", "clients-craft", "bank-rematch", "bank-connections",
+)  # fmt: skip
 VERDICTS = set(ClaimVerdict)
 
 

@@ -21,14 +21,8 @@ SPREAD = (-1.1, 0.4, 1.3, -0.7, 0.1, 0.9, -0.4, -1.3)
 
 def run(name: str, start: int, *, resolution_s: float = 1e-6, **values: float) -> Run:
     usual = {
-        "throughput": 100.0,
-        "mean": 0.01,
-        "p50": 0.009,
-        "p90": 0.02,
-        "p99": 0.05,
-        "p99.9": 0.09,
-        "errors": 0.0,
-    }
+        "throughput": 100.0, "mean": 0.01, "p50": 0.009, "p90": 0.02, "p99": 0.05, "p99.9": 0.09, "errors": 0.0,
+    }  # fmt: skip
     return Run(
         name=name, sources=("jmeter",), n_requests=1000, n_errors=0, resolution_s=resolution_s, start_epoch_s=float(start),
         duration_s=10.0, loop="closed", users=5, labels={"x": 1000}, fingerprints=(name,),

@@ -56,14 +56,9 @@ def start(generator: LoadGenerator, spec: LoadSpec) -> subprocess.Popen[bytes]:
         (spec.folder / name).write_text(content, encoding="utf-8")
     with (spec.folder / command.stdout).open("wb") as out, (spec.folder / command.stderr).open("wb") as err:
         return subprocess.Popen(
-            command.argv,
-            env={**os.environ, **command.environment},
-            cwd=spec.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            start_new_session=True,
-        )
+            command.argv, env={**os.environ, **command.environment}, cwd=spec.folder, stdin=subprocess.DEVNULL,
+            stdout=out, stderr=err, start_new_session=True,
+        )  # fmt: skip
 
 
 def end(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGKILL) -> None:

@@ -54,22 +54,14 @@ def test_tables_merge_values_win_lists_are_replaced_and_false_takes_a_table_out(
     loads.two = false
     """
     assert merged(tmp_path, own, base=BASE) == {
-        "mix": "work",
-        "backing": {"seed": "small", "index": False},
-        "variants": {
-            "java": {
-                "implementation": "java-helidon",
-                "settings": {"face": "matched"},
-                "runtime": {"gc": "g1", "jvm_flags": ["-b"]},
-            }
-        },
-        "profiles": {
-            "quick": {
-                "blocks": 5,
-                "loads": {"one": {"generator": "wrk", "profile": {"model": "closed", "users": 8}}},
-            }
-        },
-    }
+        "mix": "work", "backing": {"seed": "small", "index": False},
+        "variants": {"java": {
+            "implementation": "java-helidon", "settings": {"face": "matched"}, "runtime": {"gc": "g1", "jvm_flags": ["-b"]},
+        }},
+        "profiles": {"quick": {
+            "blocks": 5, "loads": {"one": {"generator": "wrk", "profile": {"model": "closed", "users": 8}}},
+        }},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

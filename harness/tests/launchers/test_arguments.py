@@ -22,14 +22,9 @@ from harness.places.launchers.arguments import (
 
 FILE = Path("services/strings/x/service.toml")
 JVM = Implementation(
-    name="x",
-    workload="strings",
-    language="java",
-    framework="f",
-    runtime="jvm",
-    artifact="a.jar",
+    name="x", workload="strings", language="java", framework="f", runtime="jvm", artifact="a.jar",
     start=("{java}",),
-)
+)  # fmt: skip
 GO = JVM.model_copy(update={"runtime": "go"})
 
 
@@ -74,15 +69,10 @@ def test_the_jvm_is_told_by_flags_and_logs_with_both_clocks() -> None:
     runtime = RuntimeSettings(gc="serial", heap_max="64m", heap_min="32m", nmt=True, jvm_flags=("-Xss256k",))
     told = runtime_arguments(JVM, runtime, cpu_limit=None, java_major=25, aot_cache=Path("/c/x.aot"))
     assert told.argv == (
-        "-XX:+UseSerialGC",
-        "-Xms32m",
-        "-Xmx64m",
-        "-XX:NativeMemoryTracking=summary",
-        "-XX:+ExitOnOutOfMemoryError",
-        "-Xss256k",
-        "-XX:AOTCache=/c/x.aot",
+        "-XX:+UseSerialGC", "-Xms32m", "-Xmx64m", "-XX:NativeMemoryTracking=summary", "-XX:+ExitOnOutOfMemoryError",
+        "-Xss256k", "-XX:AOTCache=/c/x.aot",
         "-Xlog:gc*,safepoint:file=gc.log:timemillis,uptimenanos,level,tags:filecount=0",
-    )
+    )  # fmt: skip
 
 
 def test_a_jvm_that_is_asked_records_compilations_and_nothing_else() -> None:

@@ -31,15 +31,9 @@ from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import JavaRuntime, Jdk
 
 TOY = Implementation(
-    name="toy",
-    workload="strings",
-    language="sh",
-    framework="none",
-    runtime="other",
-    build=("sh", "build.sh"),
-    artifact="target/service",
-    start=("{artifact}",),
-)
+    name="toy", workload="strings", language="sh", framework="none", runtime="other", build=("sh", "build.sh"),
+    artifact="target/service", start=("{artifact}",),
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -84,16 +84,10 @@ func busy() uint32 {
 #: A service whose time is in one function, so that a second under load is a profile. It stands on little of Go's
 #: library, all of which is compiled anew for each profile, and waits before it works: nobody needs its answers soon.
 TINY = Implementation(
-    name="tiny",
-    workload="strings",
-    language="go",
-    framework="none",
-    runtime="go",
-    build=("go", "build", "-trimpath", "-o", "target/service", "."),
-    artifact="target/service",
-    start=("{artifact}", "--host", "{host}", "--port", "{port}", "{settings}"),
-    settings={"work": "--work={value}"},
-)
+    name="tiny", workload="strings", language="go", framework="none", runtime="go",
+    build=("go", "build", "-trimpath", "-o", "target/service", "."), artifact="target/service",
+    start=("{artifact}", "--host", "{host}", "--port", "{port}", "{settings}"), settings={"work": "--work={value}"},
+)  # fmt: skip
 
 
 @functools.cache

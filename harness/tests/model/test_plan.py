@@ -33,16 +33,11 @@ seeds = st.integers(0, 2**32)
 
 def experiment(n_variants: int, n_levels: int, blocks: int, *, profile: ProfileName = "quick") -> Experiment:
     return Experiment(
-        name="made-up",
-        title="Made up",
-        question="Is the order random?",
-        workload="strings",
-        reference="v0",
-        load="only",
-        variants={f"v{number}": Variant(implementation="any") for number in range(n_variants)},
+        name="made-up", title="Made up", question="Is the order random?", workload="strings", reference="v0",
+        load="only", variants={f"v{number}": Variant(implementation="any") for number in range(n_variants)},
         factors={"level": {f"l{number}": Level() for number in range(n_levels)}},
         profiles={profile: ProfileDefinition(blocks=blocks, loads={"only": LOAD})},
-    )
+    )  # fmt: skip
 
 
 def keys(plan: Plan) -> list[tuple[str, bool]]:

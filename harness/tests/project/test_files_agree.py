@@ -64,12 +64,8 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
 
 
 HOSTS = (
-    "pypi" + ".org",
-    "files.python" + "hosted",
-    "maven" + ".org",
-    "proxy.golang" + ".org",
-    "deb.debian" + ".org",
-)
+    "pypi" + ".org", "files.python" + "hosted", "maven" + ".org", "proxy.golang" + ".org", "deb.debian" + ".org",
+)  # fmt: skip
 
 
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:

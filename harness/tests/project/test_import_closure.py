@@ -10,13 +10,9 @@ import pytest
 from harness.import_closure import closure, closure_sha256
 
 SOURCES = {
-    "__init__": "",
-    "one": "import harness.deep\nfirst = 1\n",
-    "two": "second = 2\n",
-    "deep": "",
-    "package/__init__": "from harness.two import second\n",
-    "package/inner": "",
-}
+    "__init__": "", "one": "import harness.deep\nfirst = 1\n", "two": "second = 2\n", "deep": "",
+    "package/__init__": "from harness.two import second\n", "package/inner": "",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -43,11 +43,8 @@ def text_of(cell: Book) -> str:
 BOOKS = read_books(ROOT / TEACHER)
 #: The trap of ``rematch compare`` that each fault is.
 TRAPS = {
-    "order": "order_confounded",
-    "errors": "fast_errors",
-    "mix": "different_labels",
-    "replication": "one_run",
-}
+    "order": "order_confounded", "errors": "fast_errors", "mix": "different_labels", "replication": "one_run",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

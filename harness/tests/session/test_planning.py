@@ -35,11 +35,9 @@ def planned(header: SessionHeader, pairs: Pairs | None = None) -> Plan:
 def prepared_today(header: SessionHeader) -> Prepared:
     definition = {"experiment": header.experiment, "implementations": header.implementations}
     return Prepared(
-        study=load_study(ROOT, header.experiment.name).model_copy(update=definition),
-        plan=planned(header),
-        session_id=header.session_id,
-        unavailable=header.unavailable,
-    )
+        study=load_study(ROOT, header.experiment.name).model_copy(update=definition), plan=planned(header),
+        session_id=header.session_id, unavailable=header.unavailable,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("key", BUNDLED)

@@ -213,12 +213,9 @@ def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
 
 #: Samples that are none; the last ones are those of a service that ended at once.
 SAMPLES = (
-    b"a,b\n1,2\n",
-    b"",
-    gzip.compress(b"x" * 100, mtime=0)[:20],
-    b"monotonic_s,role\nx,y\n",
+    b"a,b\n1,2\n", b"", gzip.compress(b"x" * 100, mtime=0)[:20], b"monotonic_s,role\nx,y\n",
     b"monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n",
-)
+)  # fmt: skip
 
 
 def test_samples_that_are_none_exclude_their_trial_alone(session: SessionFolder, tmp_path: Path) -> None:

@@ -95,15 +95,10 @@ def test_a_file_that_passed_through_other_hands_gives_the_same_numbers(
 
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "text": (),
-    "--json": ("--json",),
-    "--html": ("--html", "page.html"),
-    "--skip": ("--skip", "200ms"),
-    "--from --to": ("--from", "200ms", "--to", "800ms"),
-    "--percentiles": ("--percentiles", "50,99.5"),
-    "--gc": ("--gc", "gc.log"),
-    "--fail-if": ("--fail-if", "p50 > 10s", "--fail-if", "errors > 50%"),
-}
+    "text": (), "--json": ("--json",), "--html": ("--html", "page.html"), "--skip": ("--skip", "200ms"),
+    "--from --to": ("--from", "200ms", "--to", "800ms"), "--percentiles": ("--percentiles", "50,99.5"),
+    "--gc": ("--gc", "gc.log"), "--fail-if": ("--fail-if", "p50 > 10s", "--fail-if", "errors > 50%"),
+}  # fmt: skip
 SIZES = {"some": MADE, "none": requests(0), "one": requests(1), "all failed": requests(30, failed=30)}
 
 

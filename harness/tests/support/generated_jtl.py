@@ -20,17 +20,9 @@ from harness.tests.support.reports import report_file
 EPOCH_S = 1_790_000_000.0
 #: What JMeter writes unless it is told otherwise, but for columns that say nothing here.
 FULL = (
-    "timeStamp",
-    "elapsed",
-    "label",
-    "responseCode",
-    "threadName",
-    "success",
-    "grpThreads",
-    "allThreads",
-    "Latency",
+    "timeStamp", "elapsed", "label", "responseCode", "threadName", "success", "grpThreads", "allThreads", "Latency",
     "Connect",
-)
+)  # fmt: skip
 BARE = ("timeStamp", "elapsed", "label", "responseCode", "success")
 
 
@@ -56,12 +48,9 @@ def closed_load(
     start = begun + np.concatenate([np.zeros((users, 1)), np.cumsum(latency + wait, axis=1)[:, :-1]], axis=1)
     thread = np.repeat(np.arange(users), each)
     return Load(
-        start=start.ravel(),
-        latency=latency.ravel(),
-        thread=thread,
-        threads=np.full(users * each, users),
+        start=start.ravel(), latency=latency.ravel(), thread=thread, threads=np.full(users * each, users),
         seed=seed,
-    )
+    )  # fmt: skip
 
 
 def open_load(

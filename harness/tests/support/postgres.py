@@ -87,15 +87,10 @@ class RealDatabase:
 def client(environment: Mapping[str, str]) -> psycopg.Connection[Any]:
     """Connect as a service would."""
     return psycopg.connect(
-        host=environment["PGHOST"],
-        port=environment["PGPORT"],
-        user=environment["PGUSER"],
-        password=environment["PGPASSWORD"],
-        dbname=environment["PGDATABASE"],
-        sslmode="disable",
-        connect_timeout=round(patient(10)),
-        autocommit=True,
-    )
+        host=environment["PGHOST"], port=environment["PGPORT"], user=environment["PGUSER"],
+        password=environment["PGPASSWORD"], dbname=environment["PGDATABASE"], sslmode="disable",
+        connect_timeout=round(patient(10)), autocommit=True,
+    )  # fmt: skip
 
 
 def one(environment: Mapping[str, str], question: str) -> Any:

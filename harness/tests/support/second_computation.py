@@ -27,14 +27,11 @@ ROOT = Path(__file__).resolve().parents[3]
 BUILT = ROOT / "paper" / "generated" / "values.json"
 #: Question's key of a ratio -> metric. Every variant below it is computed.
 RATIOS = {
-    "strings_warm.throughput.ratio.": "throughput",
-    "strings_warm.cpu.ratio.": "cpu",
-    "clients_warm.throughput.ratio.": "throughput",
-    "clients_warm.cpu.ratio.": "cpu",
-    "bank_warm.cpu.ratio.": "cpu",
+    "strings_warm.throughput.ratio.": "throughput", "strings_warm.cpu.ratio.": "cpu",
+    "clients_warm.throughput.ratio.": "throughput", "clients_warm.cpu.ratio.": "cpu", "bank_warm.cpu.ratio.": "cpu",
     "strings_ladder.cpu.ratio.": "cpu at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
-}
+}  # fmt: skip
 #: wrk prints two decimals and its own duration; the service's counter is read some milliseconds beside the load.
 TOLERANCE = {"throughput": 0.001, "cpu": 0.01, "cpu at equal speed": 0.01, "throughput at equal speed": 0.01}
 _REQUESTS = re.compile(rb"(\d+) requests in")

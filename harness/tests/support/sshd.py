@@ -110,14 +110,10 @@ class Sshd:
         if skew_s:
             more["python"] = str(_python_with_wrong_clocks(self.folder / "python", skew_s))
         told: dict[str, object] = {
-            "address": self.address,
-            "port": self.port,
-            "user": getpass.getuser(),
-            "key": str(self.folder / "client_key"),
-            "known_hosts": str(self.folder / "known_hosts"),
-            "folder": str(base),
-            "grace_s": 6.0,
-        }
+            "address": self.address, "port": self.port, "user": getpass.getuser(),
+            "key": str(self.folder / "client_key"), "known_hosts": str(self.folder / "known_hosts"),
+            "folder": str(base), "grace_s": 6.0,
+        }  # fmt: skip
         return HostSettings.model_validate({**told, **more})
 
 

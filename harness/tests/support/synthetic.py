@@ -149,16 +149,11 @@ def _header(
 ) -> model.SessionHeader:
     tools = {"go": "go1.24.1", "java": "25.0.1", "jmeter": "5.6.3"}
     return model.SessionHeader(
-        session_id=session,
-        experiment=study.experiment,
-        implementations=study.implementations,
-        plan=plan,
+        session_id=session, experiment=study.experiment, implementations=study.implementations, plan=plan,
         unavailable=tuple(unavailable),
-        provenance=records.provenance(
-            synthetic_trial.EPOCH, definition_sha256=study.definition_sha256, tools=tools
-        ),
+        provenance=records.provenance(synthetic_trial.EPOCH, definition_sha256=study.definition_sha256, tools=tools),
         notes=_notes(study, plan.profile) | ({} if fit is None else {"memory": fit.model_dump(mode="json")}),
-    )
+    )  # fmt: skip
 
 
 def _build(variant: model.Variant) -> model.BuildRecord:

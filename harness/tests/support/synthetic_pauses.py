@@ -75,14 +75,9 @@ def requests_behind(begin_s: float, pauses: Spans, rng: np.random.Generator) -> 
         end[caught] += high - np.maximum(start[caught], low)
     elapsed = np.maximum(np.round((end - start) * 1e3), 1).astype(int)
     return pd.DataFrame(
-        {
-            "timeStamp": np.round(start * 1e3).astype(int),
-            "elapsed": elapsed,
-            "label": "work",
-            "responseCode": 200,
-            "success": "true",
-        }
-    )
+        {"timeStamp": np.round(start * 1e3).astype(int), "elapsed": elapsed, "label": "work", "responseCode": 200,
+        "success": "true"}
+    )  # fmt: skip
 
 
 def write_trial(

@@ -12,21 +12,13 @@ from harness.tests.support import records, synthetic_files, synthetic_pauses
 
 #: implementation -> (requests per second, MiB after load, seconds to first response)
 _NATURE = {
-    "go-kit": (9_000.0, 22.0, 0.02),
-    "go-kit-2020": (8_500.0, 20.0, 0.02),
-    "go-nethttp": (12_000.0, 18.0, 0.012),
-    "java-helidon": (11_000.0, 190.0, 0.7),
-    "java-helidon2-published": (10_000.0, 170.0, 0.9),
-    "java-jaxrs": (7_000.0, 260.0, 1.1),
-    "java-jaxrs-2020": (5_500.0, 230.0, 1.4),
-    "java-jaxrs-published": (6_500.0, 240.0, 1.0),
-    "java-jdkhttp": (11_900.0, 150.0, 0.3),
-    "go-gorilla": (3_000.0, 20.0, 0.02),
-    "go-pgx": (4_000.0, 19.0, 0.02),
-    "java-spring": (2_800.0, 310.0, 2.5),
-    "java-quarkus": (2_900.0, 280.0, 1.4),
-    "java-vertx": (3_100.0, 210.0, 0.9),
-}
+    "go-kit": (9_000.0, 22.0, 0.02), "go-kit-2020": (8_500.0, 20.0, 0.02), "go-nethttp": (12_000.0, 18.0, 0.012),
+    "java-helidon": (11_000.0, 190.0, 0.7), "java-helidon2-published": (10_000.0, 170.0, 0.9),
+    "java-jaxrs": (7_000.0, 260.0, 1.1), "java-jaxrs-2020": (5_500.0, 230.0, 1.4),
+    "java-jaxrs-published": (6_500.0, 240.0, 1.0), "java-jdkhttp": (11_900.0, 150.0, 0.3),
+    "go-gorilla": (3_000.0, 20.0, 0.02), "go-pgx": (4_000.0, 19.0, 0.02), "java-spring": (2_800.0, 310.0, 2.5),
+    "java-quarkus": (2_900.0, 280.0, 1.4), "java-vertx": (3_100.0, 210.0, 0.9),
+}  # fmt: skip
 #: What a Java program was made up to hold, in MiB.
 HELD_MIB = 150
 #: Seconds that a collection stops the program; experiments named so hold its requests back by it.

@@ -28,16 +28,10 @@ public class Main {
 }
 """
 TINY = Implementation(
-    name="tiny",
-    workload="strings",
-    language="java",
-    framework="none",
-    runtime="jvm",
-    min_java=21,
-    build=("sh", "build.sh"),
-    artifact="target/service.jar",
+    name="tiny", workload="strings", language="java", framework="none", runtime="jvm", min_java=21,
+    build=("sh", "build.sh"), artifact="target/service.jar",
     start=("{java}", "{runtime_args}", "-jar", "{artifact}", "{host}", "{port}"),
-)
+)  # fmt: skip
 
 
 def reference_jdk() -> Jdk:

@@ -11,11 +11,9 @@ from harness.tests.support.available import cannot_tell, only_when_long
 from harness.verify.real.bound import TRIES, Machinery
 
 TRUTH = {
-    "a slowed generator": "generator",
-    "a slowed database": "backing",
-    "a rate below capacity": "offered",
+    "a slowed generator": "generator", "a slowed database": "backing", "a rate below capacity": "offered",
     "a saturated service": "service",
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -27,12 +27,8 @@ from setup.source_builds import build_metronome
 
 def open_load(rate_per_s: float, duration_s: float, connections: int = 8) -> OpenLoad:
     return OpenLoad(
-        rate_per_s=rate_per_s,
-        duration_s=duration_s,
-        arrivals="constant",
-        connections=connections,
-        busy="wait",
-    )
+        rate_per_s=rate_per_s, duration_s=duration_s, arrivals="constant", connections=connections, busy="wait",
+    )  # fmt: skip
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
