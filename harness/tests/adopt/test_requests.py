@@ -172,9 +172,8 @@ def test_a_packed_answer_is_compared_by_what_is_in_it_and_has_to_be_packed(tmp_p
     (one,) = record([ASKED], *([packed(body, n + 1)] for n, body in enumerate(bodies))).recorded
     (tmp_path / "cases.jsonl").write_text(one.case_line() + "\n", "utf-8")
     (case,) = load_cases(tmp_path)
-    assert (
-        case.expect.volatile == ("/at",) and answer_fault(packed('{"at": 4, "a": 1}', 9), case.expect) is None
-    )
+    expected = case.expect
+    assert expected.volatile == ("/at",) and answer_fault(packed('{"at": 4, "a": 1}', 9), expected) is None
     assert answer_fault(packed('{"at": 4, "a": 2}', 9), case.expect) is not None
     assert "Content-Encoding" in (answer_fault(answer('{"at": 4, "a": 1}'), case.expect) or "")
 

@@ -75,9 +75,8 @@ def test_time_in_which_threads_had_no_cpu_is_counted(puppet: Puppet) -> None:
 
 def test_threads_and_descriptors_are_counted(puppet: Puppet) -> None:
     before = read_tree(puppet.pid, puppet.start_ticks, pss=False)
-    puppet.do(
-        "stay = threading.Event(); [threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]"
-    )
+    puppet.do("stay = threading.Event()")
+    puppet.do("[threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]")
     puppet.do("files = [open('/dev/null') for _ in range(5)]")
     after = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     assert before.n_threads is not None
@@ -114,9 +113,7 @@ def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end
 
 def test_children_that_lived_too_short_to_be_seen_are_on_their_parents_account(puppet: Puppet) -> None:
     burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
-    seen, unseen = (
-        TreeReader(puppet.pid, puppet.start_ticks, short_lived=short_lived) for short_lived in (True, False)
-    )
+    seen, unseen = (TreeReader(puppet.pid, puppet.start_ticks, short_lived=on) for on in (True, False))
     before = [tree.read() for tree in (seen, unseen)]
     puppet.do(f"child = os.fork() or ({burn}, os._exit(0)); os.waitpid(child, 0)")
     after = [tree.read() for tree in (seen, unseen)]

@@ -279,14 +279,10 @@ def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
 ) -> None:
     before = sorted((root / ".cache/backing/clusters").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
-    with pytest.raises(
-        InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
-    ):
+    with pytest.raises(InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error .* near "TABEL"'):
         real.source.prepare(need)
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")
-    with pytest.raises(
-        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
-    ):
+    with pytest.raises(InputError, match=r'invariants\.sql: .*refuses it: column "amount" does not exist'):
         real.source.prepare(need)
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 

@@ -45,9 +45,8 @@ def test_the_newest_passport_is_printed_within_eighty_columns_and_compared(root:
 def with_spread(passport: Passport, sd: float, *, at_s: float, machine: str | None = None) -> Passport:
     lines = tuple(line.model_copy(update={"sd_log_ratio": sd}) for line in passport.lines)
     session, machine_id = f"passport/at-{at_s:g}", machine or passport.machine_id
-    return passport.model_copy(
-        update={"lines": lines, "started_epoch_s": at_s, "session": session, "machine_id": machine_id}
-    )
+    more = {"lines": lines, "started_epoch_s": at_s, "session": session, "machine_id": machine_id}
+    return passport.model_copy(update=more)
 
 
 def test_the_newest_earlier_passport_of_the_same_machine_is_compared_with(passport: Passport) -> None:

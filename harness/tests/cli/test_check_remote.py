@@ -84,8 +84,7 @@ def test_a_host_that_is_not_known_or_not_there_ends_with_2_and_one_line(sshd: Ss
 
 
 def test_a_jdk_that_is_too_old_for_the_services_is_none() -> None:
-    eleven, old, new = (
-        Jdk(home=Path("/jdk"), version=name, vendor=None) for name in ("11.0.2", "17.0.9+9", "21.0.1")
-    )
+    names = ("11.0.2", "17.0.9+9", "21.0.1")
+    eleven, old, new = (Jdk(home=Path("/jdk"), version=name, vendor=None) for name in names)
     assert "its newest JDK is 17.0.9+9 and Java services need 21" in (no_java([eleven, old]) or "")
     assert "no JDK" in (no_java([]) or "") and no_java([old, new]) is None

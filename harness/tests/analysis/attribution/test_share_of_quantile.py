@@ -42,13 +42,11 @@ def share(trials: list[WithoutPauses]) -> Estimate:
 def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> None:
     trials = session_of(5, 3000)
     found = share(trials)
-    clear, measured = (
-        pooled_and_without([getattr(one, name) for one in trials], 0.99)[0] for name in ("clear", "measured")
-    )
+    every = ([one.clear for one in trials], [one.measured for one in trials])
+    clear, measured = (pooled_and_without(some, 0.99)[0] for some in every)
     assert found.value == pytest.approx(1 - clear / measured)
-    assert (
-        found.low is not None and found.high is not None and found.low < (found.value or 0) < found.high < 1
-    )
+    assert found.low is not None and found.high is not None
+    assert found.low < (found.value or 0) < found.high < 1
     assert (found.estimand, found.n_trials) == ("pooled share of p99", 5)
     assert found.n_requests == sum(one.clear.n for one in trials)
 

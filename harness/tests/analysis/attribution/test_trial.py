@@ -151,17 +151,12 @@ def test_in_a_duet_and_where_the_wall_clock_was_set_no_pause_is_laid_over_reques
     session: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = session.record(trial_of(session, "serial-3x"))
-    duet = DuetRecord(
-        partner="0002-go", cpus=(0,), partner_cpus=(1,), interval_s=0.5, n_exchanges=4, file="exchanges.csv"
-    )
+    about = {"partner": "0002-go", "cpus": (0,), "partner_cpus": (1,), "file": "exchanges.csv"}
+    duet = DuetRecord.model_validate({**about, "interval_s": 0.5, "n_exchanges": 4})
     assert log_clock.wall_step_s(record) == pytest.approx(0, abs=1e-6)
-    for changed, words in (
-        (
-            record.model_copy(update={"duet": duet}),
-            "in a duet the other arm and the exchanges of CPUs stop requests",
-        ),
-        (moved(record, 0.5), "the wall clock was moved by 500.0 ms"),
-    ):
+    words = "in a duet the other arm and the exchanges of CPUs stop requests"
+    moved_record = (moved(record, 0.5), "the wall clock was moved by 500.0 ms")
+    for changed, words in ((record.model_copy(update={"duet": duet}), words), moved_record):
         monkeypatch.setattr(SessionFolder, "record", lambda *_, changed=changed: changed)
         one = attributed(session)
         assert (one.refused or "").startswith(words)
@@ -222,10 +217,8 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_a_denied_cpu_is_bounded(tm
 
 
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
-    every = {
-        trial: attribute_trial(session, trial, requests_of(session, trial))
-        for trial in sorted(session.finished())
-    }
+    trials = sorted(session.finished())
+    every = {trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in trials}
     with_pair = {row.variant: row for row in attribution_table(list(every.values()))}["go-gogc-100"]
     assert with_pair.n_trials == 4 and with_pair.numbers["paused_share"].low is not None
     alone = attribution_table([one for trial, one in every.items() if not trial.endswith("-aa")])
@@ -276,9 +269,8 @@ def test_connecting_in_a_pause_belongs_to_the_pause_and_only_what_is_more_than_o
     assert taken["gc_pause"] == pytest.approx([0, 0.080, 0, 0, 0])
     assert taken["connect"] == pytest.approx([0, 0.010, 0.090, 0, 0])
     anew = np.array([0.001, 0.001, 0.021, 0.001, 0.001])  # every arrival connects
-    assert attribute_latency(start, 0.001 + anew, {}, connect_s=anew)["connect"] == pytest.approx(
-        [0, 0, 0.020, 0, 0]
-    )
+    taken = attribute_latency(start, 0.001 + anew, {}, connect_s=anew)
+    assert taken["connect"] == pytest.approx([0, 0, 0.020, 0, 0])
 
 
 def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> None:

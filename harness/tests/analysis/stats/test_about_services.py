@@ -171,9 +171,8 @@ def aged(
         about = {"block": block, "variant": variant, "bound_by": "service", "measurement_s": 10.0, "age": age}
         return about | values
 
-    return trial_table(
-        row(block, *arm) for block, age in enumerate(java, 1) for arm in (("go", go), ("java", age))
-    )
+    pairs = (((block, "go", go), (block, "java", age)) for block, age in enumerate(java, 1))
+    return trial_table(row(*arm) for pair in pairs for arm in pair)
 
 
 def found(frame: pd.DataFrame, metric: str = RATE, *, gated: bool = True) -> Comparison:

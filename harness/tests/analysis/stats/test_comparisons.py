@@ -90,11 +90,8 @@ def test_excluded_and_missing_trials_are_counted_and_two_groups_and_flags_are_na
     trials.loc[java_off(trials)[:5], METRIC] *= 1.5
     trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
     found = " | ".join(by_level(trials)["off"].warnings)
-    for words in (
-        "two groups of trials (15 low, 5 high)",
-        "3 of 20 trials flagged noisy_machine",
-        "errors_seen",
-    ):
+    assert "errors_seen" in found
+    for words in ("two groups of trials (15 low, 5 high)", "3 of 20 trials flagged noisy_machine"):
         assert words in found
 
 

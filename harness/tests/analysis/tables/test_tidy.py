@@ -78,9 +78,8 @@ def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_p
     def write_oha(trial: TrialFolder, factor: float, seed: int) -> None:
         write_load(trial, factor, seed)
         (trial.load / "samples.jtl").unlink()
-        rows = [
-            (0.25 + 0.01 * i, None, 0.06 * factor, 500 if i % 40 == 0 else 200) for i in range(N_REQUESTS)
-        ]
+        some = range(N_REQUESTS)
+        rows = [(0.25 + 0.01 * i, None, 0.06 * factor, 500 if i % 40 == 0 else 200) for i in some]
         oha_db(trial.load / "samples.db", rows)
 
     session = make_session(tmp_path, write=write_oha)
@@ -155,9 +154,8 @@ FACTORS = ("logging", "factor_generator")
 def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
     """The rows of a small session."""
     trials = load_trials(tidied[0], "toy").astype("object")
-    return [
-        {str(k): v for k, v in row.items()} for row in trials.where(trials.notna(), None).to_dict("records")
-    ]
+    rows = trials.where(trials.notna(), None).to_dict("records")
+    return [{str(k): v for k, v in row.items()} for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -200,9 +198,8 @@ def test_columns_of_the_load_are_those_of_its_settled_part(settled: Evidence) ->
     assert (settled.trials["settle_s"] == SETTLE_S).all()
     for _, row in settled.trials.iterrows():
         key = str(row["session_id"]), str(row["trial_id"])
-        requests, all_of_them, samples = (
-            read(*key) for read in (settled.requests, settled.whole_requests, settled.trial_samples)
-        )
+        reads = (settled.requests, settled.whole_requests, settled.trial_samples)
+        requests, all_of_them, samples = (read(*key) for read in reads)
         assert requests is not None and all_of_them is not None and samples is not None
         begun = all_of_them["start_epoch_s"]
         assert len(requests) == (begun >= begun.min() + SETTLE_S).sum() < len(all_of_them)

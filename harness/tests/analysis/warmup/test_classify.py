@@ -114,9 +114,8 @@ def test_who_starts_fast_and_is_slower_warm_is_caught_up_with_where_both_have_sp
     found = break_even(fast, slow)
     assert found.first_ahead and found.within and found.n_requests is not None
     assert fast.at(found.n_requests) == pytest.approx(slow.at(found.n_requests))
-    assert 0.1 + (found.n_requests - 1) * 0.002 == pytest.approx(
-        2.0 + 999 * 0.004 + (found.n_requests - 1000) * 0.001
-    )
+    spent = 2.0 + 999 * 0.004 + (found.n_requests - 1000) * 0.001
+    assert 0.1 + (found.n_requests - 1) * 0.002 == pytest.approx(spent)
 
 
 def test_beyond_what_was_measured_the_warm_cost_tells_and_an_equal_one_is_never_caught_up_with() -> None:
