@@ -13,7 +13,7 @@ import pytest
 from harness.definitions.claims import load_ledgers
 from harness.model.claim import ClaimVerdict
 from harness.tests.support.command import run_here
-from harness.tests.support.kept_tables import make_claims_project
+from harness.tests.support.kept_sessions import make_claims_project
 from harness.tests.support.sessions import REPOSITORY
 
 LEDGER = load_ledgers(REPOSITORY)

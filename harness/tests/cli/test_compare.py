@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.tests.support.command import run_here
-from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
+from harness.tests.support.generated_jtl import change_rows, users_wait, write_arms
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from harness.rows import means
 from harness.rows.schema import records
 from harness.rows.session_results import Cell, Line
 from harness.tests.support.command import run_here
-from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.kept_sessions import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_folder
 

@@ -22,7 +22,7 @@ from harness.model import CpuSpeed
 from harness.model.started import slowed_share
 from harness.tests.support.available import PROJECT
 from harness.tests.support.command import run_here
-from harness.tests.support.compared_arms import change_rows, write_arms
+from harness.tests.support.generated_jtl import change_rows, write_arms
 from harness.verify.page import VerifiedRow
 from harness.verify.simulated import Cell, VerifyResult
 

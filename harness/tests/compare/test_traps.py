@@ -20,8 +20,14 @@ from harness.report.compare.comparing import compare_files
 from harness.report.compare.reading import read_run, runs_named
 from harness.report.compare.result import LATENCIES, Comparison
 from harness.report.compare.traps import NEVER_ACCEPTED, TRAPS, find_traps
-from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
-from harness.tests.support.generated_jtl import Load, open_load, write_load
+from harness.tests.support.generated_jtl import (
+    Load,
+    change_rows,
+    open_load,
+    users_wait,
+    write_arms,
+    write_load,
+)
 
 BARE = ("timeStamp", "elapsed", "label", "responseCode", "success")
 Made = Callable[[int], Load]

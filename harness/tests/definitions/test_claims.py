@@ -13,7 +13,7 @@ from harness.definitions.claims import load_claims
 from harness.errors import InputError
 from harness.model.claim import Claim
 from harness.project import EXPERIMENTS, LEDGERS
-from harness.tests.support.kept_tables import make_claims_project
+from harness.tests.support.kept_sessions import make_claims_project
 from harness.tests.support.sessions import REPOSITORY
 
 #: Letter of a claim -> how many there are.

@@ -14,7 +14,7 @@ from harness.places.hosts.base import Command
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.arguments import recording_flags
 from harness.tests.support.patience import patient
-from harness.tests.support.tiny_java import reference_jdk
+from harness.tests.support.tools_here import reference_jdk
 
 WAITING = """
 public class Waiting {

@@ -20,10 +20,10 @@ from harness.tests.support.log_forms import (
     carried,
     go_lines,
     jvm_lines,
+    read_log,
     text_of,
     uptime,
 )
-from harness.tests.support.runtime_logs import read_log
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 every_carrier = pytest.mark.parametrize("carrier", CARRIERS)

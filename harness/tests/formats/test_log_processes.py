@@ -19,11 +19,11 @@ from harness.tests.support.log_forms import (
     Line,
     go_lines,
     jvm_lines,
+    read_log,
     stamp,
     text_of,
     uptime,
 )
-from harness.tests.support.runtime_logs import read_log
 
 #: Pauses of an earlier process, of another length, at uptimes that the later one has, too.
 EARLIER = tuple((1.09 + 5 * k, 0.033) for k in range(10))

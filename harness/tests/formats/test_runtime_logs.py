@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.formats.gc_events import GcLog
 from harness.formats.runtime_log import read_runtime_log, rotated_parts
-from harness.tests.support.runtime_logs import read_log, read_trace
+from harness.tests.support.log_forms import read_log, read_trace
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 LOGS = {

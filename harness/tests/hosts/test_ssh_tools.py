@@ -25,8 +25,13 @@ from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.tiny_java import make_java_project, reference_jdk, scripted_compiler
-from harness.tests.support.tools_here import QUICK_JVM, QuickJMeter
+from harness.tests.support.tools_here import (
+    QUICK_JVM,
+    QuickJMeter,
+    make_java_project,
+    reference_jdk,
+    scripted_compiler,
+)
 from harness.toolchains import Jdk, Surroundings, find_tool
 
 

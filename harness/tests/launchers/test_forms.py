@@ -20,8 +20,7 @@ from harness.places.launchers.tools import Tools
 from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.tiny_java import scripted_compiler
-from harness.tests.support.tools_here import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM, scripted_compiler
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
 SAID = Path(__file__).resolve().parents[1] / "golden" / "native-image" / "build.txt"

@@ -20,7 +20,7 @@ from harness.questions.workshop.exercises import REPLIES, Checks, Truth
 from harness.questions.workshop.made_up import COMPARISONS, write_comparisons
 from harness.tests.support.available import only_when_long
 from harness.tests.support.in_process import execute_in_process
-from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.kept_sessions import lay_tables
 from harness.tests.support.synthetic import ROOT
 
 STUDENTS = Path("notebooks") / "workshop"

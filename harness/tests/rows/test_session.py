@@ -20,7 +20,7 @@ from harness.rows import Question, Session, find_session, means, open_session
 from harness.rows.question import read_rows
 from harness.rows.session import REQUESTS
 from harness.tests.support.command import run_here
-from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.kept_sessions import lay_tables
 from harness.tests.support.sessions import REPOSITORY
 
 EXPERIMENT, FIRST = "strings-startup", "time_to_first_response_s"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JMeter files made up from a load, of users who wait or arrivals that come whoever waits, and reports on them."""
+"""JMeter files made up from a load of users or of arrivals, reports on them, and folders of runs for a comparison."""
 
 from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -118,3 +118,45 @@ def accused(report: Report) -> list[str]:
 
 def suspected(report: Report) -> set[str | None]:
     return {one.rather for one in report.units if one.contradicted}
+
+
+#: Places in time of A's and of B's runs.
+TURNS = ((0, 3, 4, 7, 8), (1, 2, 5, 6, 9))
+RUN_S = 100.0
+
+
+def users_wait(seed: int, *, users: int = 10, median_s: float = 0.05, each: int = 200) -> Load:
+    """Users who send again when their answer has come."""
+    return closed_load(users, each, median_s, seed=seed)
+
+
+def write_arms(
+    folder: Path,
+    a: Callable[[int], Load] = users_wait,
+    b: Callable[[int], Load] = users_wait,
+    *,
+    order: Sequence[Sequence[int]] = TURNS,
+    columns: Sequence[str] | None = None,
+) -> tuple[Path, Path]:
+    """Write a folder of runs an arm, each run 100 s after the one before; return both folders."""
+    arms = []
+    for name, load, places in zip("ab", (a, b), order, strict=True):
+        arm = folder / name
+        arm.mkdir(parents=True)
+        for number, place in enumerate(places):
+            made = load(place)
+            made = replace(made, start=made.start + RUN_S * place)
+            path = arm / f"run{number}.jtl"
+            write_load(path, made) if columns is None else write_load(path, made, columns)
+        arms.append(arm)
+    return arms[0], arms[1]
+
+
+def change_rows(path: Path, change: Callable[[int, dict[str, str]], None]) -> None:
+    """Change the rows of a file: the number of each, and its fields by name; new fields become columns."""
+    head, *lines = path.read_text("utf-8").splitlines()
+    names = head.split(",")
+    rows = [dict(zip(names, line.split(","), strict=True)) for line in lines]
+    for number, row in enumerate(rows):
+        change(number, row)
+    path.write_text("\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows), ""]), "utf-8")

@@ -18,7 +18,7 @@ from harness.rows.schema import keyed, records
 from harness.rows.schema import tidy as tidy_rows
 from harness.rows.text import cells_of, entries_of
 from harness.store import Store
-from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.kept_sessions import lay_tables
 from harness.tests.support.sessions import REPOSITORY
 
 EXPERIMENT, NOTEBOOK = "strings-startup", "31-startup"

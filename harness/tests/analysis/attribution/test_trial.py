@@ -32,7 +32,7 @@ from harness.tests.support.patience import patient
 from harness.tests.support.reports import report_file
 from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
-from harness.tests.support.tiny_java import reference_jdk
+from harness.tests.support.tools_here import reference_jdk
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 LAUNCHED = ClockReading(wall_epoch_s=1.7e9, monotonic_s=100.0)
@@ -154,9 +154,8 @@ def test_in_a_duet_and_where_the_wall_clock_was_set_no_pause_is_laid_over_reques
     about = {"partner": "0002-go", "cpus": (0,), "partner_cpus": (1,), "file": "exchanges.csv"}
     duet = DuetRecord.model_validate({**about, "interval_s": 0.5, "n_exchanges": 4})
     assert log_clock.wall_step_s(record) == pytest.approx(0, abs=1e-6)
-    words = "in a duet the other arm and the exchanges of CPUs stop requests"
-    moved_record = (moved(record, 0.5), "the wall clock was moved by 500.0 ms")
-    for changed, words in ((record.model_copy(update={"duet": duet}), words), moved_record):
+    in_duet = record.model_copy(update={"duet": duet}), "in a duet the other arm and the exchanges of CPUs stop"
+    for changed, words in (in_duet, (moved(record, 0.5), "the wall clock was moved by 500.0 ms")):
         monkeypatch.setattr(SessionFolder, "record", lambda *_, changed=changed: changed)
         one = attributed(session)
         assert (one.refused or "").startswith(words)

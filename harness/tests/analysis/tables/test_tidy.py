@@ -22,7 +22,7 @@ from harness.pipeline import StageParameters
 from harness.store import SessionFolder
 from harness.store.writing import SessionWriter, TrialFolder
 from harness.tests.support import synthetic
-from harness.tests.support.oha_output import oha_db
+from harness.tests.support.result_files import oha_db
 from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
 
