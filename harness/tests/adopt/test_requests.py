@@ -55,9 +55,7 @@ def test_curl_lines_give_method_path_headers_and_body(tmp_path: Path) -> None:
         ("curl http://a/x -d '{\n# no comment\n}'", ("POST", "/x", "{\n# no comment\n}")),
     ],
 )
-def test_a_line_is_read_as_curl_reads_it(
-    tmp_path: Path, line: str, asked: tuple[str, str, str | None]
-) -> None:
+def test_a_line_is_read_as_by_curl(tmp_path: Path, line: str, asked: tuple[str, str, str | None]) -> None:
     written(tmp_path, "body.json", '{"n":\n 1}\n')
     (one,) = read_requests(written(tmp_path, "calls.curl", f"# it's one\n{line}\n")).asked
     assert (one.method, one.path, one.body) == asked

@@ -74,9 +74,7 @@ def with_settings(need: BackingNeed, **settings: object) -> BackingNeed:
 INDEXED = "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'"
 
 
-def test_each_one_is_fresh_whatever_was_done_to_the_one_before(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_each_one_is_fresh_whatever_was_done(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     for _ in range(2):
         service = real.source.start(need, tmp_path)
         assert real.sum(service.environment) == 0
@@ -104,9 +102,7 @@ def test_invariants_are_found_as_they_are(real: RealDatabase, service: Lent) -> 
     assert (row.found, row.expected, row.holds) == (5, 0, False)
 
 
-def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_none(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_the_seed_is_there_from_the_start(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     (need.contract / "invariants.sql").unlink()
     seeded = need.model_copy(update={"settings": BackingSettings(seed="seven")})
     service = real.source.start(seeded, tmp_path)
@@ -140,9 +136,7 @@ def test_it_listens_on_loopback_alone_and_its_data_is_for_its_user_alone(service
     assert (template / "superuser").read_text() not in service.environment.values()
 
 
-def test_passwords_are_checked_as_told_and_the_next_database_knows_nothing_of_it(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_passwords_are_checked_and_forgotten(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     for told in ("md5", "scram-sha-256", "md5"):
         service = real.source.start(with_settings(need, authentication=told), tmp_path)
         assert one(service.environment, "SELECT 1") == 1
@@ -190,9 +184,7 @@ def can_enter(service: Lent) -> bool:
     return True
 
 
-def test_a_cluster_used_again_is_equal_to_its_template_file_by_file(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_a_used_cluster_equals_its_template(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     real.source.start(need, tmp_path).stop()  # from now on there is one to be used again
     service = real.source.start(need, tmp_path)
     template, data = service.cluster.template / "data", service.cluster.data
@@ -219,9 +211,7 @@ def contents(folder: Path) -> dict[str, object]:
     return found
 
 
-def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_in_memory_nothing_of_its_data_stays(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     assert real.source.unavailable(with_settings(need, storage="memory")) is None
     service = real.source.start(with_settings(need, storage="memory", fsync=False, index=True), tmp_path)
     assert service.record.filesystem == "tmpfs" and one(service.environment, INDEXED) == 1
@@ -234,9 +224,7 @@ def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
     assert not any((MEMORY / f"rematch-{os.geteuid()}").glob("clusters/*"))
 
 
-def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_still_there_after(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_a_kept_database_rests_beside_others(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     lasting = with_settings(need, wiped=False)
     for n_before in range(2):
         first = real.source.start(lasting, tmp_path)
@@ -274,9 +262,7 @@ def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
         real.source.start(need, tmp_path)
 
 
-def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
-    real: RealDatabase, need: BackingNeed, root: Path
-) -> None:
+def test_refused_sql_names_its_file(real: RealDatabase, need: BackingNeed, root: Path) -> None:
     before = sorted((root / ".cache/backing/clusters").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
     with pytest.raises(InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error .* near "TABEL"'):

@@ -183,9 +183,7 @@ def test_the_newest_session_is_taken_also_by_a_file_outside(measured: Path, tmp_
         (("tiny", "--metric", "p98"), ("--metric", "p98", METRICS)),
     ],
 )
-def test_what_is_unknown_is_one_line_with_what_is_allowed(
-    measured: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
-) -> None:
+def test_the_unknown_is_one_line(measured: Path, arguments: tuple[str, ...], parts: tuple[str, ...]) -> None:
     code, out, err = rematch(measured, "results", *arguments)
     assert (code, out) == (2, "") and err.startswith("rematch: ") and err.count("\n") == 1
     assert all(part in err for part in parts)

@@ -37,9 +37,7 @@ LOOKING = (*LATER, "pyarrow", "scipy", "docker", "harness.places.hosts.ssh.host"
     ],
     ids=["help", "help of one", "no file", "small file", "list", "list one", "dry run"],
 )  # fmt: skip
-def test_a_command_imports_no_library_that_it_does_not_need(
-    words: list[str], libraries: tuple[str, ...], code: int
-) -> None:
+def test_a_command_imports_what_it_needs(words: list[str], libraries: tuple[str, ...], code: int) -> None:
     program = (
         f"import sys\nsys.argv = ['rematch', *{words!r}]\nfrom harness.cli import main\n"
         "try:\n    main()\n"

@@ -84,9 +84,7 @@ def test_files_are_runs_and_folders_hold_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["none.jtl", "none+other", "empty"])
-def test_words_that_name_nothing_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
-) -> None:
+def test_names_of_nothing_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as refused:

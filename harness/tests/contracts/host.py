@@ -91,9 +91,7 @@ class HostContract:
         process.stop(5)
         assert not alive(process.pid, process.start_ticks)
 
-    def test_a_process_that_ended_before_anybody_looked_tells_its_cpu_time(
-        self, spawn: Callable[..., Process], python: str
-    ) -> None:
+    def test_an_ended_process_tells_its_cpu_time(self, spawn: Callable[..., Process], python: str) -> None:
         burn = "import os, time\nwhile time.process_time() < 0.4: pass\nif os.fork() == 0:\n"
         burn += "    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.wait()"
         process = spawn(python, "-c", burn)
@@ -104,9 +102,7 @@ class HostContract:
             cpu_s is not None and cpu_s >= 0.55
         )  # children count in hundredths, and Python's clock began with the launcher
 
-    def test_a_process_runs_on_the_cpus_it_was_given_and_obeys_sigterm(
-        self, spawn: Callable[..., Process], tmp_path: Path
-    ) -> None:
+    def test_its_cpus_and_sigterm_are_obeyed(self, spawn: Callable[..., Process], tmp_path: Path) -> None:
         last = max(os.sched_getaffinity(0))
         process = spawn("sh", "-c", "pwd; echo err >&2; exec sleep 60", cpus=(last,))
         assert os.sched_getaffinity(process.pid) == {last}
@@ -116,9 +112,7 @@ class HostContract:
         assert (stopped.signal, stopped.exit_code) == ("SIGTERM", 143)
         assert process.stop(20) == stopped
 
-    def test_a_process_that_ignores_sigterm_is_killed_with_its_children(
-        self, spawn: Callable[..., Process], tmp_path: Path
-    ) -> None:
+    def test_a_deaf_tree_of_processes_is_killed(self, spawn: Callable[..., Process], tmp_path: Path) -> None:
         process = spawn("sh", "-c", "trap '' TERM; sleep 60 & touch deaf; while :; do sleep 60; done")
         assert eventually((tmp_path / "deaf").exists)
         stopped = process.stop(0.1)

@@ -172,9 +172,7 @@ def test_a_ref_without_the_service_is_refused(ref: str, said: str, service: Path
         pass
 
 
-def test_a_hooks_environment_does_not_name_another_repository(
-    service: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hook_names_no_repository(service: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "-q", "other")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
     with sides("one", "two", service) as (first, _):

@@ -89,9 +89,7 @@ def test_what_no_correction_can_have_made_is_refused(found: dict[int, int], why:
         (1, 0, 1, 0),
     ],
 )
-def test_the_interval_is_whole_divisions_of_whole_numbers(
-    duration_us: int, n_answers: int, connections: int, interval_us: int
-) -> None:
+def test_the_interval_is_whole(duration_us: int, n_answers: int, connections: int, interval_us: int) -> None:
     found = expected_interval_us(duration_us=duration_us, n_answers=n_answers, connections=connections)
     assert found == interval_us
 

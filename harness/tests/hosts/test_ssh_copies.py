@@ -77,9 +77,7 @@ def test_a_copy_that_was_changed_is_sent_again(far: SshHost, later: SshHost, tmp
         assert (copy / "run").stat().st_mode & 0o777 == 0o755
 
 
-def test_what_arrives_damaged_is_refused_in_one_line_and_not_kept(
-    far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_arrivals_are_refused(far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trial").mkdir()
     words = ("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log")
     there = far.open_folder(tmp_path / "trial")

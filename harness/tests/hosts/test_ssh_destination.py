@@ -50,9 +50,7 @@ def described(name: str, sshd: Sshd, more: str = "") -> str:
     )
 
 
-def test_a_host_behind_another_is_reached_over_it_and_both_must_be_known(
-    config: Path, gate: Sshd, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_a_host_behind_another_needs_both_known(config: Path, gate: Sshd, sshd: Sshd, tmp_path: Path) -> None:
     config.write_text(described("gate", gate) + described("bighost", sshd, " ProxyJump gate"))
     settings = HostSettings(folder=str(tmp_path / "base"), grace_s=patient(15))
     with contextlib.closing(SshHost("bighost", settings)) as host:
@@ -67,9 +65,7 @@ def test_a_host_behind_another_is_reached_over_it_and_both_must_be_known(
         SshHost("bighost", settings)
 
 
-def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(
-    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_of_the_ssh_agent_opens(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sock = tmp_path / "agent.sock"
     monkeypatch.setenv("SSH_AUTH_SOCK", str(sock))
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(sock)], stdout=subprocess.DEVNULL)

@@ -87,9 +87,7 @@ def test_a_folder_that_another_user_made_there_is_not_used(sshd: Sshd, tmp_path:
     assert not list(base.rglob("*.pyz"))
 
 
-def test_a_second_session_is_refused_while_the_first_is_at_work_whose_close_ends_what_it_started(
-    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_session_is_refused(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     monkeypatch.setattr(
         "harness.places.hosts.ssh.agent.LEEWAY_S", -patient(20)

@@ -102,9 +102,7 @@ def test_zgc_is_generational_wherever_it_can_be(major: int, told: bool) -> None:
         (JVM, RuntimeSettings(form="jlink", aot_cache=True), "aot_cache"),
     ],
 )
-def test_settings_of_another_runtime_are_refused(
-    implementation: Implementation, runtime: RuntimeSettings, names: str
-) -> None:
+def test_foreign_settings_fail(implementation: Implementation, runtime: RuntimeSettings, names: str) -> None:
     with pytest.raises(InputError, match=f"has no {names}"):
         runtime_arguments(implementation, runtime, cpu_limit=None)
 

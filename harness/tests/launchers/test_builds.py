@@ -117,9 +117,7 @@ def test_what_a_killed_build_left_does_not_count_and_is_swept(builder: Builder, 
         ),
     ],
 )
-def test_a_missing_program_that_builds_is_named_with_the_reason(
-    builder: Builder, changed: dict[str, object], words: str
-) -> None:
+def test_a_missing_builder_has_its_reason(builder: Builder, changed: dict[str, object], words: str) -> None:
     with pytest.raises(MissingTool, match=words):
         builder.build(TOY.model_copy(update=changed))
 
@@ -192,9 +190,7 @@ def java(tmp_path: Path, jdk: Jdk) -> tuple[ProcessLauncher, Implementation]:
     return ProcessLauncher(LocalHost(), tmp_path, Tools(jdks=(jdk,))), implementation
 
 
-def test_an_aot_cache_is_trained_once_and_used(
-    java: tuple[ProcessLauncher, Implementation], tmp_path: Path
-) -> None:
+def test_an_aot_cache_is_trained_once(java: tuple[ProcessLauncher, Implementation], tmp_path: Path) -> None:
     launcher, implementation = java
     flags = ("-Xlog:aot", QUICK_JVM)
     runtime = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", nmt=True, jvm_flags=flags)
@@ -274,9 +270,7 @@ def test_a_variant_that_names_a_jdk_runs_on_it_and_is_compiled_for_the_oldest_by
     assert build_words(program, Path(".")) == ()
 
 
-def test_a_jdk_or_flags_that_cannot_be_had_make_a_variant_unavailable_and_say_why(
-    java: tuple[ProcessLauncher, Implementation], jdk: Jdk
-) -> None:
+def test_what_cannot_be_had_says_why(java: tuple[ProcessLauncher, Implementation], jdk: Jdk) -> None:
     launcher, implementation = java
     old = ProcessLauncher(
         LocalHost(), Path("."), Tools(jdks=(Jdk(home=jdk.home, version="21.0.2", vendor=None),))

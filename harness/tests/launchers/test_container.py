@@ -123,9 +123,7 @@ def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing
 
 
 @pytest.mark.parametrize("step", ["create_container", "start", "inspect_container"])
-def test_a_signal_while_a_container_comes_up_leaves_none(
-    project: Contained, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_an_early_signal_leaves_none(project: Contained, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     done = getattr(docker.APIClient, step)
     seen: list[str] = []
     project.launcher.build(project.implementation, Variant(implementation="misbehaving"))

@@ -74,9 +74,7 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
         ),
     ],
 )
-def test_what_a_native_image_lacks_makes_the_variant_unavailable_in_words(
-    tmp_path: Path, forms: JavaForms, image: Path | None, words: str
-) -> None:
+def test_native_lacks_are_in_words(tmp_path: Path, forms: JavaForms, image: Path | None, words: str) -> None:
     reason = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=image))).unavailable(
         JAVA.model_copy(update={"forms": forms}), "native", None
     )
@@ -104,9 +102,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(folder=out, artifact=out / "hello.jar", record=record, runtime_version=None)
 
 
-def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
-    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trimmed_runtime_runs(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jdks = find_jdks(Surroundings(project=ROOT))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JVM)
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(jdks=jdks)))

@@ -116,9 +116,7 @@ def variant(**settings: str) -> Variant:
     return Variant(implementation="tiny", settings={**settings}, runtime=RuntimeSettings(pgo=True))
 
 
-def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_is_profiled_once(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     assert launcher.unavailable(TINY, variant()) is None
     plain = launcher.build(TINY, Variant(implementation="tiny"))
     record = launcher.build(TINY, variant())
@@ -137,9 +135,7 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
     assert launcher.build(TINY, variant()) == record
 
 
-def test_a_training_run_that_is_no_use_is_refused(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_useless_training_is_refused(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "LEAST_CPU_S", 1e6)
     with pytest.raises(RematchError, match=r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"):
         launcher.build(TINY, variant())
@@ -158,9 +154,7 @@ def told(binary: Path) -> str:
     ).stdout
 
 
-def test_a_level_of_amd64_is_another_build_and_of_that_family_alone(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_levels_of_amd64_are_builds(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     v3 = Variant(implementation="tiny", runtime=RuntimeSettings(goamd64="v3"))
     assert build_environment(with_toolchain(TINY, v3.runtime)) == {"GOAMD64": "v3"}
     assert v3.build_name == "tiny+v3"

@@ -47,9 +47,7 @@ def test_a_native_image_is_called_unofficial_where_its_compiler_says_so() -> Non
         ("accounts", {}, None),
     ],
 )
-def test_a_coding_is_what_was_asked_for_or_the_workloads_own(
-    workload: str, settings: dict[str, str], coding: str | None
-) -> None:
+def test_a_coding_is_asked_for_or_usual(workload: str, settings: dict[str, str], coding: str | None) -> None:
     assert coding_of(workload, Variant(implementation="x", settings=dict(settings))) == coding
     # a handler that answers a constant has none
     assert coding_of(workload, Variant(implementation="x", lean=True)) is None

@@ -169,9 +169,7 @@ def test_published_values_stay_until_a_good_end(scripts: Callable[..., StagePlan
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
-def test_a_signal_ends_all_that_is_at_work(
-    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_ends_all(tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (tmp_path / "notebooks").mkdir()
     for name in "ab":

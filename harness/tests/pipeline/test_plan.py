@@ -77,9 +77,7 @@ def test_a_notebook_is_executed_for_the_experiments_that_were_chosen(project: Pa
     [(7, 2, "4 of 6 trials made; the rest follows"), (8, None, "6 trials to make")],
     ids=["interrupted", "never begun"],
 )
-def test_what_is_not_complete_is_measured_or_resumed(
-    project: Path, seed: int, missing: int | None, why: str
-) -> None:
+def test_what_is_incomplete_is_measured(project: Path, seed: int, missing: int | None, why: str) -> None:
     if missing is not None:
         make_session(project, "strings-rounds", "smoke", seed=seed, missing=missing)
     stages = stages_of(project, seed=seed)
@@ -145,9 +143,7 @@ def test_a_notebook_depends_on_modules_that_it_reaches_and_on_its_definitions(pr
         ),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_refused_in_one_line(
-    cells: list[str], values: dict[str, object], message: str
-) -> None:
+def test_wrong_parameters_are_one_line(cells: list[str], values: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         check_parameters(
             RunAllParameters, {"In": ["", *(f"# Parameters\n{cell}" for cell in cells)], **values}

@@ -54,9 +54,7 @@ def test_a_fit_service_and_what_is_wrong_with_another(url: str) -> None:
     assert out.index("cannot tell") < out.index("No load")
 
 
-def test_a_service_can_be_tried_where_there_is_no_project(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_project_is_needed_to_try(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         harness.project, "MARKERS", ("no-such-file",)
     )  # installed, and no clone above or beside it

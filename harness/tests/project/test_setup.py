@@ -35,9 +35,7 @@ LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
         ("global.index-url='https://a.example'", {"UV_INDEX_URL": "https://older.example"}, {}),
     ],
 )  # fmt: skip
-def test_what_pip_is_told_is_told_to_uv_unless_uv_is_told_otherwise(
-    pip: str, environ: dict[str, str], uv: dict[str, str]
-) -> None:
+def test_what_pip_is_told_is_told_to_uv(pip: str, environ: dict[str, str], uv: dict[str, str]) -> None:
     assert python_env.uv_variables(python_env.read_pip(pip, environ), environ) == uv
 
 

@@ -169,9 +169,7 @@ OTHER_UNIT = "not yet. These digits are right in another unit: which one is aske
         (2.1, 3, "wrong", "no such exercise; allowed: 1.1, 1.2, 1.3."),
     ],
 )  # fmt: skip
-def test_a_reply_does_not_give_the_answer_away(
-    exercise: str | float, answer: object, state: str, reply: str
-) -> None:
+def test_a_reply_gives_nothing_away(exercise: str | float, answer: object, state: str, reply: str) -> None:
     checked = Checks(TRUTHS, REPLIED)(exercise, answer)
     assert (checked.state, repr(checked)) == (state, f"{exercise}: {reply}")
 

@@ -107,8 +107,6 @@ def test_services_that_ran_at_the_same_time_are_not_laid_over(requests: Path, tm
     ],
     ids=["JVM", "Go"],
 )
-def test_what_is_advised_for_a_log_without_wall_clock_fits_its_runtime(
-    requests: Path, tmp_path: Path, text: str, says: str, never_says: str
-) -> None:
+def test_advice_fits_a_runtime(requests: Path, tmp_path: Path, text: str, says: str, never_says: str) -> None:
     refused = reported(requests, "--gc", written(tmp_path, text))["attribution"]["refused"]
     assert "--process-start" in refused and says in refused and never_says not in refused

@@ -32,9 +32,7 @@ from harness.tests.support.reports import report_file
 @SOME
 @given(users=st.integers(1, 40), each=st.integers(40, 80), median_s=st.floats(0.001, 2.0),
        think=st.floats(0, 20), seed=seeds)  # fmt: skip
-def test_threads_that_wait_are_a_closed_loop_of_as_many_users(
-    users: int, each: int, median_s: float, think: float, seed: int
-) -> None:
+def test_threads_that_wait_are_users(users: int, each: int, median_s: float, think: float, seed: int) -> None:
     report = reported(closed_load(users, each, median_s, think_s=think * median_s, seed=seed))
     loop = report.loop
     assert loop is not None and (loop.kind, loop.users) == ("closed", users)

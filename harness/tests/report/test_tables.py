@@ -55,9 +55,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("quoted", [False, True], ids=["through Arrow", "line by line"])
-def test_errors_have_their_kinds_in_json_text_and_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], quoted: bool
-) -> None:
+def test_errors_have_their_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str], quoted: bool) -> None:
     path = two_labels(tmp_path / "r.jtl", quoted=quoted)
     main([path], as_json=True)
     assert json.loads(capsys.readouterr().out)["errors_by_kind"] == KINDS
@@ -108,9 +106,7 @@ def test_the_first_line_sums_up_the_file(tmp_path: Path, capsys: pytest.CaptureF
     )
 
 
-def test_a_percentile_below_the_clock_is_written_as_such_and_an_empty_interval_has_a_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_percentile_below_the_clock_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([two_labels(tmp_path / "r.jtl")])
     text = " ".join(capsys.readouterr().out.split())
     assert "p50 │ < 1 │" in text and "p50 is below the tool's clock of 1 ms: shown as < 1 ms" in text

@@ -56,9 +56,7 @@ def test_sums_of_transactions_that_cannot_be_told_are_no_wrong_unit(median_s: fl
 @given(
     users=st.integers(1, 50), median_s=st.floats(0.002, 1.0), think=st.floats(0, 10), seed=generated_jtl.seeds
 )
-def test_microseconds_are_noticed_by_the_threads_that_cannot_be_so_busy(
-    users: int, median_s: float, think: float, seed: int
-) -> None:
+def test_microseconds_are_noticed_by_threads(users: int, median_s: float, think: float, seed: int) -> None:
     load = generated_jtl.closed_load(users, 30, median_s, think_s=think * median_s, seed=seed)
     columns = tuple(name for name in generated_jtl.FULL if name not in {"Latency", "Connect"})
     wrong = generated_jtl.reported(load, columns, elapsed_per_s=1e6)

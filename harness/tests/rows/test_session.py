@@ -116,9 +116,7 @@ def publish(session: Session) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.concat([compared, start]), question.publish(compared, start)
 
 
-def test_rows_that_are_published_are_read_back_and_are_the_published_values(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_rows_are_read_back(root: Path, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PUBLISHING, str(root / GENERATED))
     rows, _ = publish(session)
     back = read_rows(root).query("kind != 'fact'")
@@ -148,9 +146,7 @@ def test_rows_that_are_published_are_read_back_and_are_the_published_values(
     assert read_rows(root).empty and read_values(root) == {}
 
 
-def test_a_notebook_that_is_opened_alone_shows_the_same_and_writes_nothing(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alone_a_notebook_writes_none(root: Path, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PUBLISHING, "")
     _, shown = publish(session)
     assert shown["rows"].to_dict() == {"fact": 1, "ratio": 8, "mean": 8}

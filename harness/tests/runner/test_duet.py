@@ -176,9 +176,7 @@ def test_an_interrupted_duet_leaves_nothing_running_and_goes_on(tmp_path: Path) 
     ],
     ids=["loops", "rate", "startup", "not pinned", "too many CPUs"],
 )  # fmt: skip
-def test_what_cannot_be_a_duet_is_refused_in_one_line(
-    tmp_path: Path, before: str, after: str, words: str
-) -> None:
+def test_what_cannot_be_a_duet_is_one_line(tmp_path: Path, before: str, after: str, words: str) -> None:
     file = side_by_side(tmp_path) / "harness" / "experiments" / "tiny.toml"
     assert before in file.read_text()
     file.write_text(file.read_text().replace(before, after, 1))

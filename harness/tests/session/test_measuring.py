@@ -88,9 +88,7 @@ def without_last_trial(root: Path) -> None:
     ("number", "exit_code", "seed"),
     [(signal.SIGINT, 130, 2), (signal.SIGTERM, 143, 1), (signal.SIGHUP, 129, 1)],
 )
-def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
-    tmp_path: Path, number: signal.Signals, exit_code: int, seed: int
-) -> None:
+def test_a_signal_keeps_the_rest(tmp_path: Path, number: signal.Signals, exit_code: int, seed: int) -> None:
     root = sessions.make_session_project(tmp_path, other="slow_s = 0.1")
     if seed == 2:  # a new session beside one that is there
         sessions.tiny_folder(root).folder.mkdir(parents=True)

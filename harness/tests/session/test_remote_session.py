@@ -94,9 +94,7 @@ def _load_runs(tmp_path: Path) -> bool:
     )
 
 
-def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
-    namespace: Namespace, cuttable: Sshd, tmp_path: Path
-) -> None:
+def test_a_cut_link_costs_one_trial(namespace: Namespace, cuttable: Sshd, tmp_path: Path) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     settings = cuttable.settings(tmp_path / "base", grace_s=patient(4))
     with bighost(settings) as host:
@@ -112,9 +110,7 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
     assert tiny_folder(root).key != folder.key
 
 
-def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_and_space_lets_it_go_on(
-    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_there_stops_it(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.places.hosts.ssh.workspace.MIN_FREE_BYTES", 2 << 20)
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     with small_disk(tmp_path / "base", "8m") as disk:

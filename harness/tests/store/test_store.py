@@ -121,9 +121,7 @@ def test_changed_bytes_and_missing_files_are_found(writer: SessionWriter, header
 
 
 @pytest.mark.parametrize("cut", [0, 1, 50, 200, None])
-def test_a_damaged_record_is_named_with_its_file_and_the_key(
-    writer: SessionWriter, header: SessionHeader, cut: int | None
-) -> None:
+def test_a_damaged_record_is_named(writer: SessionWriter, header: SessionHeader, cut: int | None) -> None:
     written = write_trial(writer, header)
     path = writer.session.path(written.planned.trial_id, "record.json")
     text = path.read_text()

@@ -366,9 +366,7 @@ def test_a_file_is_refused_in_these_words(name: str, tmp_path: Path) -> None:
         ("failureMessage", ["-", "false"], 0),
     ],
 )
-def test_failures_are_told_by_what_the_file_has(
-    columns: str, cells: list[str], errors: int, tmp_path: Path
-) -> None:
+def test_failures_are_told_by_columns(columns: str, cells: list[str], errors: int, tmp_path: Path) -> None:
     rows = [f"{AT_MS + 20 * i},50,{cells[i % 2]}" for i in range(40)]
     report = report_file(write(tmp_path, [f"timeStamp,elapsed,{columns}", *rows]))
     assert (report.requests, report.errors) == (40, 20 * errors)

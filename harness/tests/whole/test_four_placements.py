@@ -110,9 +110,7 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
     return measure(assembly, prepared, limits=LIMITS)
 
 
-def test_one_experiment_gives_the_same_records_in_all_places(
-    far: SshHost, daemon: Daemon, base: Path, tmp_path: Path
-) -> None:
+def test_places_give_the_same_records(far: SshHost, daemon: Daemon, base: Path, tmp_path: Path) -> None:
     root = pinned(calm_alone(make_session_project(tmp_path)))
     here, there = tiny_assembly(root), remote_assembly(root, far)
     docked = dataclasses.replace(here, launcher=container_launcher(root, daemon, base))

@@ -133,9 +133,7 @@ def test_gos_short_pauses_are_placed_and_their_shares_have_intervals(session: Se
         assert abs(low - true_low) <= within_s
 
 
-def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
-    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_badly_placed_pauses_are_bounded(session: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.analysis.attribution.log_clock.last_collections", lambda *_: ())
     one = attributed(session, "go-gogc-100")
     assert "cannot be placed" in (one.refused or "")
@@ -147,14 +145,15 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     assert row.numbers["most_share"].value is not None
 
 
-def test_in_a_duet_and_where_the_wall_clock_was_set_no_pause_is_laid_over_requests(
-    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_pause_is_laid_over_moved_clocks(session: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     record = session.record(trial_of(session, "serial-3x"))
     about = {"partner": "0002-go", "cpus": (0,), "partner_cpus": (1,), "file": "exchanges.csv"}
     duet = DuetRecord.model_validate({**about, "interval_s": 0.5, "n_exchanges": 4})
     assert log_clock.wall_step_s(record) == pytest.approx(0, abs=1e-6)
-    in_duet = record.model_copy(update={"duet": duet}), "in a duet the other arm and the exchanges of CPUs stop"
+    in_duet = (
+        record.model_copy(update={"duet": duet}),
+        "in a duet the other arm and the exchanges of CPUs stop",
+    )
     for changed, words in (in_duet, (moved(record, 0.5), "the wall clock was moved by 500.0 ms")):
         monkeypatch.setattr(SessionFolder, "record", lambda *_, changed=changed: changed)
         one = attributed(session)

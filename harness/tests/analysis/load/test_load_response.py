@@ -75,9 +75,7 @@ FLOW = {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 48
         ({"n_requests": 0, "n_errors": 0}, np.nan, np.nan),
     ],
 )
-def test_what_was_never_sent_has_failed_and_a_flow_is_counted_in_passes(
-    counts: dict[str, int], failed: float, right: float
-) -> None:
+def test_what_was_never_sent_has_failed(counts: dict[str, int], failed: float, right: float) -> None:
     assert failed_share(row(**counts)).tolist() == pytest.approx([failed], nan_ok=True)
     assert right_share(row(**counts)).tolist() == pytest.approx([right], nan_ok=True)
 

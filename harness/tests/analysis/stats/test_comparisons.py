@@ -69,9 +69,7 @@ def test_a_comparison_pairs_by_block_and_names_its_trials() -> None:
     ],
     ids=["small and sure", "equal", "noisy", "too noisy a machine"],
 )
-def test_a_verdict_follows_both_intervals_and_the_noise(
-    trials: pd.DataFrame, verdict: Verdict, margin: float | None
-) -> None:
+def test_a_verdict_follows_intervals(trials: pd.DataFrame, verdict: Verdict, margin: float | None) -> None:
     for comparison in compared(trials):
         assert (comparison.verdict, comparison.margin) == (verdict, margin)
         too_noisy = any("too noisy to call anything equivalent" in warning for warning in comparison.warnings)

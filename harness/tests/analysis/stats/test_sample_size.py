@@ -197,9 +197,7 @@ def test_what_a_bundled_session_stored_is_what_it_registered(key: str) -> None:
     assert changed_since(stored, definition_of(stored)) == ()
 
 
-def test_another_margin_is_named_with_both_values(
-    stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_margin_is_named_with_both(stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "DEFAULT_MARGIN", 0.2)
     (found,) = changed_since(stored, definition_of(stored))
     assert found.startswith("margin: 0.05") and "then, 0.2" in found

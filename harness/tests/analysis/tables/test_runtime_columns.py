@@ -225,9 +225,7 @@ def bound(*parts: Part, asked: Asked = CLOSED, around: AroundIt | None = None, *
         ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": AroundIt(n_cpus=2, other_cores=1.7)}, "machine", ""),
     ],
 )  # fmt: skip
-def test_what_had_no_more_to_give_is_named(
-    parts: tuple[Part, ...], more: dict[str, Any], by: str, why: str
-) -> None:
+def test_what_bounds_is_named(parts: tuple[Part, ...], more: dict[str, Any], by: str, why: str) -> None:
     verdict = bound(*parts, **more)
     assert verdict.by == by and why in verdict.why
 

@@ -166,9 +166,7 @@ def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
     ],
     ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
 )  # fmt: skip
-def test_what_breaks_the_schema_is_seen_and_named(
-    rows: list[dict[str, Any]], changes: dict[str, object], column: str
-) -> None:
+def test_a_broken_schema_is_seen(rows: list[dict[str, Any]], changes: dict[str, object], column: str) -> None:
     first, second = rows[0], rows[1] | {"trial_id": "0002"}
     later = first | {"trial_id": "0003", "block": 2}
     assert len(as_trials([first, second, later], FACTORS)) == 3

@@ -47,9 +47,7 @@ SLOW_DECAY = 32 * np.exp(-np.arange(500) / 15)
         (SLOW_DECAY + stepped([100], [500], rho=0.9, seed=1), SteadyState.UNDECIDABLE, None, "gradual start"),
     ],
 )  # fmt: skip
-def test_each_class_is_recognised_and_its_steady_state_located(
-    series: Series, kind: SteadyState, steady_from: int | None, why: str
-) -> None:
+def test_each_class_is_located(series: Series, kind: SteadyState, steady_from: int | None, why: str) -> None:
     found = classify_warmup(series)
     assert found.kind is kind
     assert (found.steady_from is None) == (steady_from is None)

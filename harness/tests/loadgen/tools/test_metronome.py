@@ -68,9 +68,7 @@ class TestMetronome(contract.LoadGeneratorContract, contract.OpenLoopContract):
         assert summary.n_requests == server.seen["/right"] > 3 and summary.n_errors == 0
         assert (summary.late_share, summary.n_dropped, server.n_connections) == (None, None, 3)
 
-    def test_a_request_that_had_to_wait_is_counted_from_when_it_was_due_and_from_its_sending(
-        self, generator: LoadGenerator, tmp_path: Path
-    ) -> None:
+    def test_a_late_request_has_both_its_times(self, generator: LoadGenerator, tmp_path: Path) -> None:
         """One connection, answers of 0.1 s, forty arrivals a second: the queue grows, and so must latencies."""
         with answering_server(delay_s=0.1) as server:
             contract.offer(
@@ -137,9 +135,7 @@ def saying(answer: bytes) -> Iterator[Endpoint]:
         (b"", "connection closed"),
     ],
 )
-def test_answers_are_taken_for_what_they_are(
-    program: Path, tmp_path: Path, answer: bytes, error: str | None
-) -> None:
+def test_each_answer_is_judged(program: Path, tmp_path: Path, answer: bytes, error: str | None) -> None:
     generator = Metronome(program=program)
     with saying(answer) as endpoint:
         contract.offer(generator, order_of(tmp_path, open_load(40, 0.25, connections=2), endpoint=endpoint))
