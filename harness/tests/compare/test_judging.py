@@ -96,18 +96,12 @@ def test_errors_are_compared_as_shares_and_none_is_none() -> None:
     none = [0.0] * 5
     some = [0.01, 0.012, 0.011, 0.009, 0.013]
     row = with_errors(none, none).row("errors")
-    assert row is not None and (row.ratio, row.verdict, row.why) == (
-        None,
-        Verdict.EQUIVALENT,
-        "no request failed",
-    )
+    assert row is not None and row.ratio is None
+    assert (row.verdict, row.why) == (Verdict.EQUIVALENT, "no request failed")
     row = with_errors(none, some).row("errors")
     assert row is not None and row.ratio is None and row.verdict is Verdict.DIFFERENT
-    assert (
-        row.difference == pytest.approx(np.mean(some))
-        and row.difference_low is not None
-        and row.difference_low > 0
-    )
+    assert row.difference == pytest.approx(np.mean(some))
+    assert row.difference_low is not None and row.difference_low > 0
     row = with_errors(some, [2 * share for share in some]).row("errors")
     assert row is not None and row.ratio == pytest.approx(2.0) and row.verdict is Verdict.DIFFERENT
     rare = [0.0001, 0.0, 0.0002, 0.0, 0.0001]

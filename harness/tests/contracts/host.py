@@ -33,16 +33,14 @@ class HostContract:
     @pytest.fixture
     def spawn(self, host: Host, tmp_path: Path) -> Callable[..., Process]:
         def start(*argv: str, cpus: tuple[int, ...] | None = None) -> Process:
-            return host.spawn(
-                Command(argv=argv, folder=tmp_path, cpus=cpus, stdout=Path("out"), stderr=Path("err"))
-            )
+            out, err = Path("out"), Path("err")
+            return host.spawn(Command(argv=argv, folder=tmp_path, cpus=cpus, stdout=out, stderr=err))
 
         return start
 
     def test_run_returns_what_the_command_said_and_how_it_ended(self, host: Host, tmp_path: Path) -> None:
-        done = host.run(
-            Command(argv=("sh", "-c", "echo out; echo err >&2; exit 7"), folder=tmp_path), patient(20)
-        )
+        words = ("sh", "-c", "echo out; echo err >&2; exit 7")
+        done = host.run(Command(argv=words, folder=tmp_path), patient(20))
         assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
 
     def test_words_reach_the_program_as_they_are(self, host: Host, tmp_path: Path, python: str) -> None:

@@ -160,10 +160,8 @@ class LoadGeneratorContract:
         """Rows: exact. Overridden by tools that cut off their last requests."""
         assert summary.n_requests == self.n_whole(load) == server.seen.total()
         assert summary.n_errors == server.seen["/wrong"] + server.seen["/500"]
-        assert summary.errors_by_kind == {
-            "wrong body": server.seen["/wrong"],
-            "status 500": server.seen["/500"],
-        }
+        n_wrong, n_500 = server.seen["/wrong"], server.seen["/500"]
+        assert summary.errors_by_kind == {"wrong body": n_wrong, "status 500": n_500}
         assert summary.unreadable_lines == 0
 
     def check_rows(self, offered: Offered, summary: LoadSummary) -> None:
@@ -180,9 +178,8 @@ class LoadGeneratorContract:
         assert not table.ok[table.label != RIGHT].any()
 
     def rows(self, folder: Path) -> RequestTable:
-        path = next(
-            path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv", "samples.db"}
-        )
+        names = {"samples.jtl", "samples.csv", "samples.db"}
+        path = next(path for path in folder.iterdir() if path.name in names)
         table = read_any(path)
         assert isinstance(table, RequestTable)
         return table

@@ -49,10 +49,8 @@ def place(tmp_path: Path) -> Workspace:
 
 
 def experiment_of(place: Workspace, folder: Path, rate: Rate | None = None, **java: int) -> Any:
-    sides = tuple(
-        Side(label=name, source=place.service_toml.parent, what=name, java=java.get(name))
-        for name in ("old", "new")
-    )
+    toml = place.service_toml.parent
+    sides = tuple(Side(label=name, source=toml, what=name, java=java.get(name)) for name in ("old", "new"))
     duel = set_up(place, (sides[0], sides[1]), folder / "duel", rate=rate)
     assert duel.variant(duel.sides[0]).runtime.cpus == 2
     return load_study(PROJECT, str(duel.experiment)).experiment

@@ -74,11 +74,8 @@ def test_signals_that_the_harness_ignores_are_not_ignored_by_what_it_starts(tmp_
         signal.signal(signal.SIGHUP, before)
     status = Path(f"/proc/{process.pid}/status").read_text()
     process.stop(5)
-    masks = {
-        line.split()[0]: int(line.split()[1], 16)
-        for line in status.splitlines()
-        if line.startswith("Sig") and "/" not in line
-    }
+    words = [line.split() for line in status.splitlines() if line.startswith("Sig") and "/" not in line]
+    masks = {name: int(mask, 16) for name, mask in words}
     assert masks["SigIgn:"] & (1 << (signal.SIGHUP - 1) | 1 << (signal.SIGPIPE - 1)) == 0
     assert masks["SigBlk:"] == 0
 

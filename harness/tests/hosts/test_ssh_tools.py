@@ -96,9 +96,8 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
         build = launcher.build(implementation, variant)
         (ours := tmp_path / name).mkdir()
         there = far.open_folder(ours)
-        instance = launcher.launch(
-            LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
-        )
+        spec = LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
+        instance = launcher.launch(spec)
         try:
             wait_first_response(instance, HELLO, patient(60), host=far, stderr=instance.stderr_file)
         finally:
