@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tests.support import shared
-from harness.tests.support.available import PROJECT
+from harness.tests.support.available import PROJECT, SHARED
 from harness.toolchains import Surroundings, build_environment
 
 # A grammar of IRIs that jsonschema makes when it is imported, in every worker: no notebook has one.
@@ -36,9 +35,9 @@ WITH_MAVEN = ("whole/test_request_logs.py", "session/test_availability.py")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of the run, and put the preferred tools first on PATH; workers and children inherit both."""
-    if shared.VARIABLE not in os.environ:
+    if SHARED not in os.environ:
         folder = tempfile.mkdtemp(prefix="rematch-tests-")
-        os.environ[shared.VARIABLE] = folder
+        os.environ[SHARED] = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ.update(build_environment(Surroundings(project=PROJECT)))
         os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))

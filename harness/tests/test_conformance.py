@@ -20,8 +20,8 @@ from harness.model import Expectation
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server
+from harness.tests.support.available import patient
 from harness.tests.support.instances import CONTRACT, Project
-from harness.tests.support.patience import patient
 from harness.tests.support.scripted_server import CLOSE, RESET, scripted
 from harness.workloads import Case, load_all_requests, load_cases
 

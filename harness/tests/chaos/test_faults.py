@@ -21,8 +21,7 @@ from harness.model import Outcome, TrialRecord
 from harness.store import SessionFolder, SessionWriter
 from harness.tests.chaos.altered import lose_power, record_syncs
 from harness.tests.chaos.stage import LONGEST_S, Stage, stage
-from harness.tests.support.available import some_in_every_run
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient, some_in_every_run
 from harness.tests.support.small_disk import remount, small_disk
 from harness.tests.support.toy_sessions import header, record, write_load
 

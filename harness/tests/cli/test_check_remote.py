@@ -20,10 +20,8 @@ from harness.toolchains import Jdk
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"))
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
+        yield started
 
 
 Check = Callable[..., tuple[int, str, str]]
@@ -59,12 +57,8 @@ def test_a_fit_machine_ends_with_0_and_says_for_which_roles(sshd: Sshd, check: C
 
 
 def test_what_makes_a_machine_unfit_is_said_and_it_ends_with_1(tmp_path: Path, check: Check) -> None:
-    strict = Sshd(tmp_path / "sshd", more="AllowTcpForwarding no")
-    strict.start()
-    try:
+    with Sshd(tmp_path / "sshd", more="AllowTcpForwarding no") as strict:
         code, out, _ = check(strict, "--host", "bighost", service_address="192.0.2.77")
-    finally:
-        strict.die()
     assert code == 1
     said = " ".join(out.split())
     assert "- service_address 192.0.2.77 is none of its addresses" in said

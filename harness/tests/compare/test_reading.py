@@ -10,8 +10,7 @@ import pytest
 from harness.errors import InputError
 from harness.report.compare.reading import RunFiles, read_run, runs_named
 from harness.report.compare.result import METRICS, QUANTILES
-from harness.tests.support.generated_jtl import users_wait, write_arms, write_load
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file, users_wait, write_arms, write_load
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 FILES = [

@@ -13,8 +13,8 @@ import pytest
 from harness.agent.processes import alive, group_members, read_stat
 from harness.errors import HostError
 from harness.places.hosts.base import Command, Host, Process
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 
 
 class HostContract:

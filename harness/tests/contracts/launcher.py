@@ -14,8 +14,8 @@ from harness.errors import InputError, TrialFailure
 from harness.measure.runner.start_up import wait_first_response
 from harness.model import Outcome, StartUp
 from harness.places.launchers.base import Instance
+from harness.tests.support.available import patient
 from harness.tests.support.instances import CONTRACT, Started, eventually
-from harness.tests.support.patience import patient
 from harness.workloads import load_all_requests
 
 HELLO = load_all_requests(CONTRACT)[0]

@@ -31,7 +31,7 @@ from harness.tests.support.answering_server import (
     order_of,
     request_to,
 )
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 #: The name of a request, with what separates and quotes the columns of rows.
 RIGHT = 'right, "so"'

@@ -13,7 +13,7 @@ from harness.measure.runner.snapshots import keep_contention
 from harness.places.hosts.base import Command
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.arguments import recording_flags
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.tests.support.tools_here import reference_jdk
 
 WAITING = """

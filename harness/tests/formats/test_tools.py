@@ -16,7 +16,7 @@ from harness.formats.detect import open_any, read_any
 from harness.formats.row_files import read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.wrk_text import SCALES, number_of, read_wrk2
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 from harness.tests.support.result_files import oha_db
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -16,8 +16,8 @@ from harness.errors import HostError
 from harness.places.hosts.base import Command, Host
 from harness.places.hosts.local import LocalHost, LocalProcess
 from harness.tests.contracts.host import HostContract
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 
 
 class TestLocalHost(HostContract):

@@ -15,7 +15,7 @@ from harness.places.hosts.ssh import workspace
 from harness.places.hosts.ssh.agent import AgentChannel
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 MADE_LATER = ("aot-",)
 

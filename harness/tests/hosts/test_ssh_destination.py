@@ -19,8 +19,8 @@ from harness.places.hosts.base import Command
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.answering_server import answering_server
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 
 TRIALS = 3
@@ -29,10 +29,8 @@ TRIALS = 3
 @pytest.fixture(scope="module")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     """The host in between."""
-    started = Sshd(tmp_path_factory.mktemp("gate"))
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("gate")) as started:
+        yield started
 
 
 @pytest.fixture

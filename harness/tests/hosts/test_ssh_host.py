@@ -23,9 +23,8 @@ from harness.places.hosts.ssh.agent import agent_file
 from harness.places.hosts.ssh.host import Question, SshHost, estimate_offset
 from harness.places.hosts.ssh.settings import load_settings
 from harness.tests.contracts.host import HostContract
-from harness.tests.support.available import not_run
+from harness.tests.support.available import not_run, patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
 

@@ -21,7 +21,7 @@ from harness.places.launchers.base import LaunchSpec
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Elsewhere, Tools
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.synthetic import ROOT

@@ -25,7 +25,7 @@ from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools, build_words, with_toolchain
 from harness.project import find_root
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.tests.support.tools_here import QUICK_JVM, TINY, make_java_project, reference_jdk
 from harness.toolchains import JavaRuntime, Jdk
 

@@ -25,10 +25,17 @@ from harness.places.launchers.images import LABEL, OWNER, project_label
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.contained import Contained, client_of, container_launcher
-from harness.tests.support.dockerd import Daemon, make_python_base, processes_in_containers, tidy_daemon
+from harness.tests.support.available import patient
+from harness.tests.support.dockerd import (
+    Contained,
+    Daemon,
+    client_of,
+    container_launcher,
+    make_python_base,
+    processes_in_containers,
+    tidy_daemon,
+)
 from harness.tests.support.instances import eventually, make_project, read_implementation
-from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import when
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 

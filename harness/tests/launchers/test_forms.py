@@ -17,8 +17,7 @@ from harness.places.hosts.local import LocalHost
 from harness.places.launchers.builds import Builder, Built, copy_artifact
 from harness.places.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
 from harness.places.launchers.tools import Tools
-from harness.tests.support.available import not_asked_for, not_run
-from harness.tests.support.patience import patient
+from harness.tests.support.available import not_asked_for, not_run, patient
 from harness.tests.support.synthetic import ROOT
 from harness.tests.support.tools_here import QUICK_JVM, scripted_compiler
 from harness.toolchains import Surroundings, find_jdks, find_tool

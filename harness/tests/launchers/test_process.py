@@ -22,9 +22,8 @@ from harness.measure.runner.warm_up import warm_up
 from harness.model import InstanceRecord, Outcome, RuntimeSettings, Variant
 from harness.places.launchers import cgroup
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.available import needs
+from harness.tests.support.available import needs, patient
 from harness.tests.support.instances import OBEYS_WITHIN_S, Project
-from harness.tests.support.patience import patient
 from harness.tests.support.sessions import REPOSITORY
 
 try:

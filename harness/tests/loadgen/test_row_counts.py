@@ -17,7 +17,7 @@ from harness.loadgen.row_counts import LATENCIES, SECONDS, count_rows
 from harness.measure.session import measure, prepare
 from harness.model import ClosedLoad, Load, LoadSummary, OpenLoad, Outcome
 from harness.tests.support.sessions import LIMITS, calm_alone, make_session_project, tiny_assembly
-from harness.tests.support.synthetic_files import write_jtl
+from harness.tests.support.synthetic_pauses import write_jtl
 
 SUMMARY = LoadSummary(
     n_requests=4, n_errors=0, start_epoch_s=1000.0, duration_s=2.5, offered_per_s=None, achieved_per_s=1.6,

@@ -17,8 +17,8 @@ from harness.pipeline import StageFailed, StageParameters, run
 from harness.pipeline.execute import Progress, UnderWay, may_begin
 from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
 WITHIN_S = patient(300.0)

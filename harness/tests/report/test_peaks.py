@@ -16,7 +16,7 @@ from harness.formats.runtime_log import read_runtime_log
 from harness.report.html import slowest_of_slices
 from harness.report.output import main
 from harness.report.result import Report
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 from harness.verify.simulated import queueing
 
 EPOCH_S = 1.7e9

@@ -14,8 +14,7 @@ from harness.analysis.attribution.stalls import harm_of
 from harness.report import peaks
 from harness.report.output import main
 from harness.report.result import Report
-from harness.tests.support.generated_jtl import Load, open_load, write_load
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import Load, open_load, report_file, write_load
 
 
 def agrees_with_its_limit(report: Report) -> None:

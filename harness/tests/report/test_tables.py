@@ -18,7 +18,7 @@ from harness.formats.table import MOST_KINDS, OTHER_KINDS
 from harness.report import analyse, words
 from harness.report.output import main
 from harness.report.words import percent
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.errors import InputError
 from harness.formats.jtl_units import UNITS_PER_S
 from harness.tests.support import generated_jtl
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 
 MANY = settings(max_examples=25, deadline=None)
 #: From a tenth of a millisecond to half a minute.

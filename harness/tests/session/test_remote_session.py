@@ -16,9 +16,9 @@ from harness.model import Outcome, TrialRecord
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
 from harness.store import Store
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
-from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import measure_remote, when
 from harness.tests.support.sessions import calm_alone, make_session_project, running_with, tiny_folder
 from harness.tests.support.small_disk import small_disk
@@ -27,10 +27,8 @@ from harness.tests.support.sshd import Sshd
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"))
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
+        yield started
 
 
 @pytest.fixture
@@ -41,10 +39,8 @@ def namespace() -> Iterator[Namespace]:
 @pytest.fixture
 def cuttable(namespace: Namespace, tmp_path: Path) -> Iterator[Sshd]:
     """An sshd behind a link that can be cut."""
-    started = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix) as started:
+        yield started
 
 
 def bighost(settings: HostSettings, **options: Any) -> contextlib.closing[SshHost]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -12,18 +14,66 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup
 
+from harness import rows
+from harness.analysis.evidence import Evidence
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.pipeline.execute import StageFailed
 from harness.pipeline.site import build_site
 from harness.publish.generated import GENERATED, clear, fact_entry, update
+from harness.publish.publisher import Publisher
 from harness.questions import claims
+from harness.rows.question import parquet_of
+from harness.rows.schema import keyed, records
+from harness.rows.text import cells_of, entries_of
+from harness.store import Store
 from harness.tests.support.command import run_here
-from harness.tests.support.published_project import FINDING, HOSTILE, make_published_project
+from harness.tests.support.kept_sessions import lay_tables
+from harness.tests.support.sessions import REPOSITORY
+
+LINKED = "harness", "notebooks", "pyproject.toml", "data/published", "services", "paper/references.bib"
+EXPERIMENT = "strings-startup"
+#: What nobody should write into a label, and a page has to show as it is.
+HOSTILE = '</script><script>alert(1)</script><img src="http://example.invalid/x" onerror=alert(2)> & "quoted"'
+FINDING = "Java programs take longer."
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_published_project(tmp_path_factory.mktemp("published"))
+    """A few results of a bundled session, published by the ways that notebooks publish."""
+    root = tmp_path_factory.mktemp("published")
+    for name in LINKED:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(REPOSITORY / name)
+    bundled = Path("data/raw/bundled") / EXPERIMENT
+    shutil.copytree(REPOSITORY / bundled, root / bundled)
+    lay_tables(root, EXPERIMENT)
+    tidy(root, [EXPERIMENT], sources=["bundled"])
+    sessions = Store(root).sessions(EXPERIMENT, bundled=True)
+    evidence = Evidence(root=root, experiment=EXPERIMENT, sessions=sessions)
+    publisher = Publisher("31-startup", root=root, draft=evidence.draft, publish=True)
+    session = rows.Session(root=root, experiment=EXPERIMENT, evidence=evidence)
+    facts = rows.tidy([rows.fact("answer", FINDING), rows.fact("hostile", HOSTILE)])
+    startup = keyed("startup", rows.stack(facts, session.compare("first")))
+    publisher.rows("startup", entries_of(startup), parquet_of(startup))
+    publisher.values({"session.days": fact_entry("2026-11-22"), "status": fact_entry(str(evidence.draft))})
+    columns = {"label": f"variant {HOSTILE}", "first.mean": "first answer"}
+    cells = cells_of(rows.means(evidence.trials, first="time_to_first_response_s"), columns)
+    publisher.table("startup.table", columns, cells, caption=f"Start-up. {HOSTILE}")
+    other = "A table that the notebook names after the other one."
+    publisher.table("startup.sizes", columns, cells, caption=other)
+    for name, alt in {
+        "forest": f"Ratios with intervals. {HOSTILE}",
+        "order": "The same ratios once more.",
+    }.items():
+        figure, axes = rows.page(height=2.6)
+        rows.forest(axes, session.compare("first"), session.looks)
+        axes.set_xlabel("time to first answer, ratio to Go")
+        publisher.figure(f"startup.{name}", figure, alt=alt, caption=f"Ratios. {HOSTILE}")
+    newest = claims.newest_sessions(root, claims.experiments(root), bundled_only=True)
+    numbers = claims.as_table(claims.judge_all(newest, root=root), newest, root=root)
+    Publisher("61-claims", root=root, publish=True).data("ledger.json", json.dumps(records(numbers)))
+    return root
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from harness.report.audit.laws import Check, Plan
 from harness.report.compare.comparing import compare_files
 from harness.report.result import Report
 from harness.tests.support.command import run_here
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 from harness.tests.support.result_files import KINDS, TEXTS, Kind, requests, written
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

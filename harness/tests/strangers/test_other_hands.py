@@ -11,7 +11,7 @@ import pytest
 from harness.errors import InputError
 from harness.report.audit.auditing import audit_paths
 from harness.report.audit.laws import Plan
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 from harness.tests.support.result_files import JTL_HEADER, Made, jtl_rows, requests, wrk
 
 MADE = requests(3000, failed=30)

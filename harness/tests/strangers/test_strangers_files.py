@@ -23,8 +23,7 @@ from harness.report.compare.comparing import compare_files
 from harness.report.compare.words import verdict
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
-from harness.tests.support.generated_jtl import users_wait, write_arms, write_load
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file, users_wait, write_arms, write_load
 from harness.tests.support.result_files import (
     JTL_HEADER,
     START_S,

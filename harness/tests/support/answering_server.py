@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from harness.loadgen.base import LoadSpec
 from harness.model import LoadProfile, Request
 from harness.model.endpoint import Endpoint
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 RIGHT = b'{"v":"HELLO"}'
 #: Nobody listens here: for orders that are never offered.

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from harness.report.result import Report
-from harness.tests.support.reports import report_file
+from harness.formats.detect import files_of_run
+from harness.formats.gc_events import GcLog
+from harness.formats.jtl_units import How
+from harness.report.analyse import read_files, report_table
+from harness.report.result import QUANTILES, Report
 
 EPOCH_S = 1_790_000_000.0
 #: What JMeter writes unless it is told otherwise, but for columns that say nothing here.
@@ -160,3 +164,10 @@ def change_rows(path: Path, change: Callable[[int, dict[str, str]], None]) -> No
     for number, row in enumerate(rows):
         change(number, row)
     path.write_text("\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows), ""]), "utf-8")
+
+
+def report_file(
+    path: Path, gc_log: GcLog | None = None, *, quantiles: Mapping[str, float] = QUANTILES, **how: Any
+) -> Report:
+    """Read a file and report on it; ``how``: its numbers are written, as of ``How``."""
+    return report_table(read_files(files_of_run(path), How(**how)), gc_log, quantiles)

@@ -18,7 +18,7 @@ from harness.places.hosts.measuring import MeasuringHost
 from harness.places.launchers.base import Instance, Launcher, LaunchSpec
 from harness.places.launchers.process import ProcessInstance, ProcessLauncher
 from harness.places.launchers.tools import Tools
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 SERVICE = Path(__file__).with_name("misbehaving_service")
 CONTRACT = SERVICE / "contract"

@@ -15,8 +15,8 @@ from harness.analysis.tables.tidy import tidy
 from harness.measure.session.planning import session_name
 from harness.model import ProfileName, Unavailable
 from harness.store import SessionFolder, Store
+from harness.tests.support.available import made_once
 from harness.tests.support.sessions import REPOSITORY
-from harness.tests.support.shared import made_once
 from harness.tests.support.synthetic import BOTH, make_project, make_session
 
 

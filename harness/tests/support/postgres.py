@@ -16,7 +16,7 @@ from harness.places.backing.postgres_database import Lent
 from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.local import LocalHost
 from harness.project import find_root
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.toolchains import Surroundings, Tool, find_tool
 
 

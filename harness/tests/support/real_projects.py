@@ -16,7 +16,7 @@ from harness.model import Expectation, Implementation, Request, Variant
 from harness.places.launchers.base import LaunchSpec
 from harness.places.launchers.process import ProcessInstance, ProcessLauncher
 from harness.store import SessionFolder
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates, write_experiment
 from harness.tests.support.tools_here import QUICK_JVM as QUICK_JVM_FLAG
 

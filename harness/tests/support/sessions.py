@@ -23,9 +23,9 @@ from harness.places.hosts.local import LocalHost
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder, Store
+from harness.tests.support.available import patient
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, make_project
-from harness.tests.support.patience import patient
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 #: A busy machine may hold up a process for seconds; what shall run into a limit names its own.

@@ -8,7 +8,52 @@ from pathlib import Path
 import numpy as np
 
 from harness import model
-from harness.tests.support import records, synthetic_files, synthetic_pauses
+from harness.tests.support import records, synthetic_pauses
+
+N_REQUESTS = 1200
+#: Connections to the upstream that the made-up published Go opens under load.
+OPENED_PUBLISHED = 800
+
+
+def write_requests(
+    folder: Path, start_epoch_s: float, lasts_s: float, mean_s: float, rng: np.random.Generator
+) -> None:
+    elapsed = np.maximum(np.round(rng.lognormal(np.log(mean_s) - 0.3, 0.77, N_REQUESTS) * 1e3), 1).astype(int)
+    begun = np.round((start_epoch_s + np.sort(rng.uniform(0, lasts_s, N_REQUESTS))) * 1e3).astype(int)
+    synthetic_pauses.write_jtl(folder / "load" / "samples.jtl", begun, elapsed, "uppercase")
+
+
+def write_database(folder: Path, launched_epoch_s: float, until_s: float) -> None:
+    seconds = np.arange(0, until_s + 0.1, 0.1)
+    names = (
+        "epoch_s", "n_active", "n_idle", "n_idle_in_transaction", "n_starting", "n_waiting_for_lock",
+        "n_locks_not_granted", "deadlocks", "xact_commit", "xact_rollback",
+    )  # fmt: skip
+    pairs = zip((launched_epoch_s + seconds).tolist(), (seconds * 100).astype(int).tolist(), strict=True)
+    lines = [f"{at_s},3,5,0,0,0,0,0,{committed},0\n" for at_s, committed in pairs]
+    (folder / "database.csv").write_text(",".join(names) + "\n" + "".join(lines), "utf-8")
+
+
+def write_opened(folder: Path, boundary: str, published: bool) -> str:
+    """Go's count of connections to the upstream: the published face opens one for most requests."""
+    opened = {"before-load": 30, "after-load": OPENED_PUBLISHED + 30 if published else 30}[boundary]
+    name = f"boundary-{boundary}.prom"
+    (folder / name).write_text(f"upstream_connections_opened_total {opened}\n", "utf-8")
+    return name
+
+
+def write_samples(folder: Path, begun: float, memory: float, until_s: float) -> None:
+    seconds = np.arange(0, until_s + 0.06, 0.05)
+    at_s = (begun + seconds).tolist()
+    held = (memory * (0.4 + 0.6 * (1 - np.exp(-seconds)))).astype(int).tolist()
+    lines = [
+        f"{at},{role},{rss},{cpu},9,20\n"
+        for role, share in (("service", 1.2), ("generator", 0.7))
+        for at, rss, cpu in zip(at_s, held, (seconds * share).tolist(), strict=True)
+    ]
+    header = "monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n"
+    (folder / "samples.csv").write_text(header + "".join(lines), "utf-8")
+
 
 #: implementation -> (requests per second, MiB after load, seconds to first response)
 _NATURE = {
@@ -66,14 +111,14 @@ def made_trial(
         tells = paused and name.startswith("go") and which == "after-load"
         file = synthetic_pauses.AFTER_LOAD if tells else None
         if cell.workload == "clients" and name.startswith("go") and which in _AROUND_LOAD:
-            file = synthetic_files.write_opened(folder, which, cell.levels.get("face") == "published")
+            file = write_opened(folder, which, cell.levels.get("face") == "published")
         return model.Boundary.model_validate(
             {"name": which, "reading": reading, "runtime_metrics_file": file}
         )
 
     loaded = cell.load is not None
     paused = experiment.startswith(_WITH_PAUSES)
-    n_requests = synthetic_pauses.N_REQUESTS if paused else synthetic_files.N_REQUESTS
+    n_requests = synthetic_pauses.N_REQUESTS if paused else N_REQUESTS
     lasts_s = synthetic_pauses.LASTS_S if paused else _lasts_s(cell.load, speed)
     last_s = _LOAD_STARTS_S + lasts_s
     phases = [model.Phase(name="start-up", start=clock(0.0), end=clock(first_s))]
@@ -89,13 +134,13 @@ def made_trial(
                 begin_s=first_epoch_s, pause_s=_PAUSE_S[name], rng=rng,
             )  # fmt: skip
         else:
-            synthetic_files.write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
+            write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
     else:
         phases.append(model.Phase(name="idle", start=clock(first_s), end=clock(first_s + 1)))
         boundaries.append(boundary("idle", first_s + 1, 0.45))
     if cell.workload != "strings":
-        synthetic_files.write_database(folder, EPOCH + begun, last_s)
-    synthetic_files.write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
+        write_database(folder, EPOCH + begun, last_s)
+    write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
     load = records.load_summary(
         n_requests, EPOCH + begun + _LOAD_STARTS_S, lasts_s, latency_mean_s=80 / speed
     )
@@ -149,7 +194,7 @@ def _warm_up(spec: model.WarmUpSpec, per_s: float, is_jvm: bool) -> model.WarmUp
 def _lasts_s(load: model.Load | None, speed: float) -> float:
     """An open loop lasts as long as it was told; the others as long as the service takes."""
     profile = load.profile if load else None
-    return profile.whole_s if isinstance(profile, model.OpenLoad) else synthetic_files.N_REQUESTS / speed
+    return profile.whole_s if isinstance(profile, model.OpenLoad) else N_REQUESTS / speed
 
 
 def artifact_bytes(name: str) -> int:

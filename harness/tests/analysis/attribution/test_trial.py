@@ -28,8 +28,8 @@ from harness.places.hosts.base import Command
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.arguments import recording_flags
 from harness.store import SessionFolder
-from harness.tests.support.patience import patient
-from harness.tests.support.reports import report_file
+from harness.tests.support.available import patient
+from harness.tests.support.generated_jtl import report_file
 from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
 from harness.tests.support.tools_here import reference_jdk
