@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of real processes: what is allocated and burned is what is read. Samplers: ``test_sampler.py``."""
+"""Readings of real processes: what is allocated, burned or logged is what is read. Samplers: ``test_sampler.py``."""
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import pytest
 
 from harness.agent.process_tree import TreeReader, read_tree
 from harness.agent.processes import read_stat
+from harness.measure.runner.request_log import PROGRAM
 from harness.tests.support.instances import eventually
 from harness.tests.support.puppet import Puppet, puppet_maker
 
@@ -140,3 +145,18 @@ def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) 
     assert eventually(is_zombie)
     assert tree.read() is None
     tree.close()
+
+
+def test_what_is_in_the_pipe_when_it_is_stopped_is_read(tmp_path: Path) -> None:
+    words = [sys.executable, "-I", "-S", str(PROGRAM), "pipe", "counted", "last"]
+    with subprocess.Popen(words, cwd=tmp_path) as reader:
+        try:
+            assert eventually((tmp_path / "counted").exists)
+            reader.send_signal(signal.SIGSTOP)
+            (tmp_path / "pipe").write_bytes(b"line\n" * 5_000)
+            reader.send_signal(signal.SIGTERM)
+            reader.send_signal(signal.SIGCONT)
+            assert reader.wait() == 0
+        finally:
+            reader.kill()
+    assert json.loads((tmp_path / "counted").read_text()) == {"lines": 5_000, "bytes": 25_000}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The articles' own tables, row by row, and tables of strangers with one number changed."""
+"""The articles' own tables, row by row; files of load tools; and both with one number changed."""
 
 from __future__ import annotations
 

@@ -228,9 +228,8 @@ def test_what_leaves_nothing_to_say_cannot_be_accepted(tmp_path: Path, name: str
 
 
 def test_one_run_whose_rhythm_misleads_makes_no_other_loop(tmp_path: Path) -> None:
-    arms = [
-        [read_run(one) for one in runs_named([str(folder)], "A")[0]] for folder in jtl.write_arms(tmp_path)
-    ]
+    folders = jtl.write_arms(tmp_path)
+    arms = [[read_run(one) for one in runs_named([str(folder)], "A")[0]] for folder in folders]
     arms[1][2] = replace(arms[1][2], loop="open", users=None)
     assert find_traps((arms[0], arms[1])) == ()
     unknown = [replace(run, loop="cannot say", users=None) for run in arms[0]]

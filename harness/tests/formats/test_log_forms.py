@@ -77,9 +77,8 @@ def with_commas(text: str) -> str:
 def test_a_decimal_comma_is_read_from_whichever_line_on_the_jvm_took_the_locale(from_line: int) -> None:
     lines = logs.text_of(logs.jvm_lines(decorators=logs.uptime)).splitlines(keepends=True)
     mixed = "".join(lines[:from_line]) + with_commas("".join(lines[from_line:]))
-    assert "," in mixed.split("[info]")[-2] and spans(logs.read_log(mixed)) == spans(
-        logs.read_log("".join(lines))
-    )
+    assert "," in mixed.split("[info]")[-2]
+    assert spans(logs.read_log(mixed)) == spans(logs.read_log("".join(lines)))
 
 
 @pytest.mark.parametrize(

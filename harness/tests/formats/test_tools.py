@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of load generators other than JMeter: their own totals, older releases, rows that are damaged or cut."""
+"""Files of load generators other than JMeter: their own totals, older releases, rows that are damaged or hostile."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds: once per source content, whole or not at all; and the JVM's AOT cache, made for real."""
+"""Builds: once per source content, whole or not at all; the JVM's AOT cache, made for real; and Dockerfiles."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,8 @@ from harness.places.launchers.tools import Tools, build_words, with_toolchain
 from harness.project import find_root
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import patient
+from harness.tests.support.instances import read_implementation
+from harness.tests.support.synthetic import ROOT
 from harness.tests.support.tools_here import QUICK_JVM, TINY, make_java_project, reference_jdk
 from harness.toolchains import JavaRuntime, Jdk
 
@@ -301,3 +304,28 @@ def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unava
         launcher.builder.folder(with_toolchain(program, one.runtime)) for one in (variant(), former)
     )
     assert plain != other
+
+
+#: One that names another folder as its source is built from that one's Dockerfile.
+SERVICES = sorted(
+    path.parent
+    for path in (ROOT / "services").glob("*/*/service.toml")
+    if "source" not in tomllib.loads(path.read_text("utf-8"))
+)
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_both_images_copy_what_is_there_and_start_alike(service: Path) -> None:
+    text = (service / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line.split(None, 1) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    begins = [n for n, (word, _) in enumerate(lines) if word == "FROM"]
+    stages = [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True)]
+    prebuilt, build, built = stages
+    artifact = read_implementation(service).artifact
+    copied = [rest.split()[:-1] for word, rest in prebuilt if word == "COPY"]
+    assert [artifact] in copied
+    assert {Path(source).parent for sources in copied for source in sources} == {Path(artifact).parent}
+    sources = [source for word, rest in build if word == "COPY" for source in rest.split()[:-1]]
+    assert all(list(service.glob(source)) for source in sources)
+    starts = [[pair for pair in stage[1:] if pair[0] not in ("COPY", "RUN")] for stage in (prebuilt, built)]
+    assert starts[0] == starts[1]

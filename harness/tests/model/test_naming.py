@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who built a program and how it is written stand beside its name, from what its session recorded."""
+"""What a recorded program is called, and that types, rows and adapters call the load tools the same."""
 
 from __future__ import annotations
 

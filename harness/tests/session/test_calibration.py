@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaled loads: shares of a capacity that is measured once, before the first trial, and kept."""
+"""Scaled loads: shares of a capacity measured once and kept; what echo answers where a tool's headroom is measured."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from harness.definitions import experiment_files, load_study
-from harness.errors import CalibrationFailed
+from harness.agent.http_exchange import Answer
+from harness.conformance import judge
+from harness.definitions import experiment_files, load_implementations, load_study
+from harness.errors import CalibrationFailed, TrialFailure
+from harness.loadgen.correlation import Scalar
+from harness.loadgen.flow import flow_fault
+from harness.measure.runner.trial import bounded
 from harness.measure.session import measure, prepare
 from harness.measure.session.capacity_trials import capacity_per_s, saturated
-from harness.model import LoadSummary, OpenLoad, configurations, make_plan
+from harness.measure.session.headroom import ECHO_IMPLEMENTATION, ECHO_WORKLOAD, echo_variant, echoed
+from harness.model import ClosedLoad, GeneratorName, LoadSummary, OpenLoad, configurations, make_plan
+from harness.model.load_tools import BY_NAME
+from harness.project import find_root
 from harness.tests.support import sessions
+from harness.tests.support.accounts_server import step, transfer_flow
+from harness.tests.support.answering_server import request_to
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.synthetic import ROOT
 
@@ -129,3 +140,51 @@ def test_a_capacity_that_is_searched_for_is_kept_with_all_its_trials(tmp_path: P
     assert min(one.rate_per_s for one in search.trials) <= search.lower_per_s
     assert folder.header.notes["calibration"] == found.model_dump(mode="json")
     assert not list((tmp_path / ".cache").rglob("samples.csv*")), "its trials' own files are thrown away"
+
+
+def test_the_one_answer_to_a_flow_holds_all_it_captures_and_is_right_at_every_step() -> None:
+    requests, body = echoed(transfer_flow())
+    assert body == '{"id":1,"more":[null,{"owner":1}]}'
+    assert flow_fault(requests) is None
+    answer = Answer(status=200, headers={}, body=body.encode(), received_monotonic_s=0.0)
+    values: dict[str, Scalar] = {}
+    for request in requests:
+        fault, taken = judge(answer, request.expect, request.capture, values)
+        assert fault is None
+        values |= taken
+    assert values == {"a": 1, "owner": 1, "b": 1, "t": 1}
+
+
+@pytest.mark.parametrize(("generator", "settings"), [("k6", {}), ("metronome", {"wait": "spin"})])
+def test_sleepless_tools_meet_a_sleepless_service(generator: GeneratorName, settings: dict[str, str]) -> None:
+    variant = echo_variant(never_sleeps=BY_NAME[generator].never_sleeps)
+    echo = load_implementations(find_root(), ECHO_WORKLOAD)[ECHO_IMPLEMENTATION]
+    assert variant.settings == settings and set(settings) <= set(echo.settings)
+
+
+def test_captures_that_no_one_answer_can_hold_are_a_reason() -> None:
+    flow = (
+        step(1, "one", "GET", "/", capture={"a": "/id"}),
+        step(2, "two", "GET", "/", capture={"b": "/id/n"}),
+    )
+    with pytest.raises(
+        TrialFailure, match="no single answer of echo holds all that the flow captures: /id/n"
+    ):
+        echoed(flow)
+
+
+def test_a_plain_mix_expects_what_echo_answers_in_the_words_of_its_first_request() -> None:
+    requests, body = echoed((request_to("/a"), request_to("/b")))
+    assert body == '{"v":"HELLO"}'
+    assert [request.expect.json_value for request in requests] == [{"v": "HELLO"}] * 2
+    for expect, wanted in (({"body": "x y"}, "x y"), ({"one_of": [{"a": 1}, 2]}, '{"a":1}'), ({}, None)):
+        line = json.dumps(
+            {"mix": "m", "name": "n", "method": "GET", "path": "/", "expect": {"status": 201, **expect}}
+        )
+        (request,), body = echoed((type(requests[0]).model_validate_json(line),))
+        assert (body, request.expect.status) == (wanted, 200)
+
+
+def test_passes_through_a_flow_are_bounded_by_their_requests() -> None:
+    assert bounded(ClosedLoad(users=10, loops=10**6)).loops == 5000  # type: ignore[union-attr]  # stays closed
+    assert bounded(ClosedLoad(users=10, loops=10**6), 5).loops == 1000  # type: ignore[union-attr]  # stays closed

@@ -157,9 +157,8 @@ def test_the_last_pod_is_what_scaling_out_took_by_each_of_the_clocks(root: Path)
     assert (ten["n_pods"] == 10).all()
     assert (ten["last_pod_served_s"] == last_s).all()
     assert (ten["last_pod_process_s"] == last_s / 2).all()
-    assert ten["last_pod_event_s"].to_numpy() == pytest.approx(
-        last_s / 2 + synthetic_pods.EVENT_LATE_S, abs=1e-5
-    )
+    late_s = last_s / 2 + synthetic_pods.EVENT_LATE_S
+    assert ten["last_pod_event_s"].to_numpy() == pytest.approx(late_s, abs=1e-5)
     assert ten["last_pod_condition_s"].between(last_s - 1, last_s).all(), "whole seconds, rounded down"
     assert (ten["last_pod_routed_s"] == last_s + synthetic_pods.LATER_S).all()
 
