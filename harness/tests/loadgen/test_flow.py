@@ -62,17 +62,12 @@ def test_a_request_is_filled_in_path_headers_and_body_and_names_what_it_needs() 
 def test_an_expectation_is_filled_in_every_form_it_may_have() -> None:
     values: dict[str, links.Scalar] = {"a": 5, "b": "x"}
     assert links.filled_expectation(expectation(body="${a}${b}"), values).body == "5x"
-    assert links.filled_expectation(expectation(json={"n": "${a}", "t": "<${a}>"}), values).json_value == {
-        "n": 5,
-        "t": "<5>",
-    }
+    filled = links.filled_expectation(expectation(json={"n": "${a}", "t": "<${a}>"}), values)
+    assert filled.json_value == {"n": 5, "t": "<5>"}
     assert links.filled_expectation(expectation(one_of=["${a}", "${b}"]), values).one_of == (5, "x")
     assert links.filled_expectation(expectation(headers={"L": "/${b}"}), values).headers == {"L": "/x"}
-    assert links.expects(expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})) == (
-        "c",
-        "a",
-        "b",
-    )
+    wanted = expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})
+    assert links.expects(wanted) == ("c", "a", "b")
 
 
 def line(**parts: object) -> str:

@@ -58,11 +58,8 @@ HARNESS = find_root() / "harness"
 
 def test_types_rows_and_adapters_have_the_same_names() -> None:
     modules = (HARNESS / "loadgen" / "tools").glob("*.py")
-    adapters = {
-        path.stem
-        for path in modules
-        if re.search(r"^(def )?adapter\b", path.read_text("utf-8"), re.MULTILINE)
-    }
+    adapter = re.compile(r"^(def )?adapter\b", re.MULTILINE)
+    adapters = {path.stem for path in modules if adapter.search(path.read_text("utf-8"))}
     assert get_args(GeneratorName) == tuple(tool.name for tool in LOAD_TOOLS)
     assert adapters == {*get_args(GeneratorName)}
     assert len({tool.title for tool in LOAD_TOOLS}) == len(LOAD_TOOLS)

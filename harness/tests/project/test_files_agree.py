@@ -126,11 +126,8 @@ def named_groups(workload: Path) -> set[frozenset[str]]:
     """Return each group of files that the list of a workload says are equal, as paths below its folder."""
     path = workload / "copies.toml"
     blocks = tomllib.loads(path.read_text("utf-8"))["copies"] if path.exists() else []
-    return {
-        frozenset(f"{folder}/{file}" for folder in block["folders"])
-        for block in blocks
-        for file in block["files"]
-    }
+    pairs = [(block["folders"], file) for block in blocks for file in block["files"]]
+    return {frozenset(f"{folder}/{file}" for folder in folders) for folders, file in pairs}
 
 
 def equal_groups(workload: Path) -> set[frozenset[str]]:

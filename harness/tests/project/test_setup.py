@@ -140,11 +140,8 @@ def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -
     version = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/go.txt"))
     modules = [path.read_text("utf-8") for path in PROJECT.glob("services/*/*/go.mod")]
     asked = [match[1] for text in modules if (match := re.search(r"^go (\S+)", text, re.MULTILINE))]
-    assert all(
-        version >= toolchains.parse_version(least)
-        for least in (toolchains.wanted("go").minimum, *asked)
-        if least
-    )
+    least = [one for one in (toolchains.wanted("go").minimum, *asked) if one]
+    assert all(version >= toolchains.parse_version(one) for one in least)
     java = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/java.txt", releases.JAVA))
     variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
     assert java[0] in {variant.runtime.java for variant in variants}

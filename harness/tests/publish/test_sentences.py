@@ -111,11 +111,8 @@ def test_the_ends_of_several_rows_leave_refused_ones_out(tmp_path: Path) -> None
         "q.a.ratio.x": row(1.5, label="X"), "q.a.ratio.y": row(2.5, label="Y"),
         "q.a.ratio.z": row(9.0, 0.1, "not_about_the_services", label="Z"),
     }  # fmt: skip
-    _, tex = write(
-        tmp_path,
-        r"\least{q.a.ratio.*} \most{q.a.ratio.*} \leastname{q.a.ratio.*} \mostname{q.a.ratio.*}",
-        rows,
-    )
+    names = r"\least{q.a.ratio.*} \most{q.a.ratio.*} \leastname{q.a.ratio.*} \mostname{q.a.ratio.*}"
+    _, tex = write(tmp_path, names, rows)
     ends = re.findall(r"rematch@(\w+)@q\.a\.ratio\.\*\\endcsname\{(.*)\}", tex)
     assert ends == [("least", "1.5"), ("most", "2.5"), ("leastname", "X"), ("mostname", "Y")]
 

@@ -29,10 +29,8 @@ def bundled(experiment: str) -> Evidence:
 
 def test_settings_are_those_that_are_not_the_default_by_their_names() -> None:
     given = RuntimeSettings(gc="g1", gc_log=False, jvm_flags=("-Xint", "-Xshare:off"), cpus=2)
-    assert (
-        session_facts.setting_words(given, "cpus")
-        == 'gc g1, gc_log false, jvm_flags ["-Xint", "-Xshare:off"]'
-    )
+    words = session_facts.setting_words(given, "cpus")
+    assert words == 'gc g1, gc_log false, jvm_flags ["-Xint", "-Xshare:off"]'
     assert session_facts.setting_words(RuntimeSettings()) == ""
 
 

@@ -88,10 +88,8 @@ def of_service(lines: list[log_forms.Line], name: str) -> list[log_forms.Line]:
 
 
 def test_services_that_ran_at_the_same_time_are_not_laid_over(requests: Path, tmp_path: Path) -> None:
-    shop, cart = (
-        of_service(log_forms.jvm_lines(), "shop-1"),
-        of_service(log_forms.jvm_lines(OTHERS), "cart-1"),
-    )
+    shop = of_service(log_forms.jvm_lines(), "shop-1")
+    cart = of_service(log_forms.jvm_lines(OTHERS), "cart-1")
     report = reported(requests, "--gc", written(tmp_path, by_turns(shop, cart)))
     assert "at the same time (shop-1  | and cart-1  |)" in report["attribution"]["refused"]
     # one that had ended before is no hindrance

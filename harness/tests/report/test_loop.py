@@ -20,9 +20,8 @@ from harness.tests.support import generated_jtl
 @given(users=st.integers(1, 40), each=st.integers(40, 80), median_s=st.floats(0.001, 2.0),
        think=st.floats(0, 20), seed=generated_jtl.seeds)  # fmt: skip
 def test_threads_that_wait_are_users(users: int, each: int, median_s: float, think: float, seed: int) -> None:
-    report = generated_jtl.reported(
-        generated_jtl.closed_load(users, each, median_s, think_s=think * median_s, seed=seed)
-    )
+    made = generated_jtl.closed_load(users, each, median_s, think_s=think * median_s, seed=seed)
+    report = generated_jtl.reported(made)
     loop = report.loop
     assert loop is not None and (loop.kind, loop.users) == ("closed", users)
     # all users may think for so long at once that these are two runs, which have no correction
@@ -36,9 +35,8 @@ def test_threads_that_wait_are_users(users: int, each: int, median_s: float, thi
 def test_arrivals_are_never_called_a_closed_loop(
     n: int, rate: float, median_s: float, even: bool, columns: tuple[str, ...], seed: int
 ) -> None:
-    loop = generated_jtl.reported(
-        generated_jtl.open_load(n, rate, median_s, even=even, seed=seed), columns
-    ).loop
+    made = generated_jtl.open_load(n, rate, median_s, even=even, seed=seed)
+    loop = generated_jtl.reported(made, columns).loop
     assert loop is not None and loop.kind != "closed" and loop.corrected_ms is None
     if "threadName" in columns and rate * median_s < n / 50:
         assert loop.kind == "open"
@@ -83,11 +81,8 @@ def test_a_hidden_tail_is_put_beside_the_measured(tmp_path: Path, capsys: pytest
     assert hidden is not None and corrected is not None and corrected > 10 * hidden
     main([path], html=tmp_path / "page.html")
     text, page = capsys.readouterr().out, (tmp_path / "page.html").read_text()
-    assert (
-        "closed loop, 10 users" in text
-        and f"{corrected:,.0f}" in text
-        and "pauses hide" in " ".join(text.split())
-    )
+    assert "closed loop, 10 users" in text and f"{corrected:,.0f}" in text
+    assert "pauses hide" in " ".join(text.split())
     assert "Closed loop, 10 users" in page and f"<td>{corrected:,.0f}</td>" in page
     main([path], as_json=True)
     plain = json.loads(capsys.readouterr().out)
@@ -133,8 +128,5 @@ def test_real_files_of_jmeter_tell_their_loop_and_a_wrong_unit(tmp_path: Path) -
 
 def test_a_calm_file_without_names_cannot_say_its_loop() -> None:
     loop = generated_jtl.reported(generated_jtl.open_load(500, 100.0, 0.005), generated_jtl.BARE).loop
-    assert (
-        loop is not None
-        and loop.kind == "cannot say"
-        and "only the times of the requests" in loop.evidence[0]
-    )
+    assert loop is not None and loop.kind == "cannot say"
+    assert "only the times of the requests" in loop.evidence[0]

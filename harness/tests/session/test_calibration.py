@@ -163,10 +163,8 @@ def test_sleepless_tools_meet_a_sleepless_service(generator: GeneratorName, sett
 
 
 def test_captures_that_no_one_answer_can_hold_are_a_reason() -> None:
-    flow = (
-        step(1, "one", "GET", "/", capture={"a": "/id"}),
-        step(2, "two", "GET", "/", capture={"b": "/id/n"}),
-    )
+    first = step(1, "one", "GET", "/", capture={"a": "/id"})
+    flow = (first, step(2, "two", "GET", "/", capture={"b": "/id/n"}))
     with pytest.raises(
         TrialFailure, match="no single answer of echo holds all that the flow captures: /id/n"
     ):

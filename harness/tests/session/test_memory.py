@@ -98,10 +98,8 @@ def measured(root: Path) -> SessionFolder:
 def test_a_session_measures_memory_once_and_every_trial_runs_with_what_was_found(tmp_path: Path) -> None:
     root = make_memory_project(tmp_path)
     _, prepared = memory_session(root)
-    assert memory.memory_asked(prepared) == {
-        "java-2x": "heap_max = 2x",
-        "go-as-java": "gomemlimit = rss of java-2x",
-    }
+    asked = {"java-2x": "heap_max = 2x", "go-as-java": "gomemlimit = rss of java-2x"}
+    assert memory.memory_asked(prepared) == asked
     folder = measured(root)
     fit = folder.memory()
     assert folder.complete and fit is not None
@@ -198,14 +196,10 @@ def test_a_real_go_service_keeps_to_a_roomy_limit_and_in_a_tiny_one_does_not(tmp
 
 def test_a_program_keeps_to_its_limit_within_a_twentieth() -> None:
     metrics = f"go_memstats_sys_bytes {24 * memory.MIB}\ngo_memstats_heap_released_bytes {4 * memory.MIB}\n"
-    assert (
-        memory.over_limit(metrics, 20 * memory.MIB) is None
-        and memory.over_limit(metrics, int(19.5 * memory.MIB)) is None
-    )
-    assert (
-        memory.over_limit(metrics, 18 * memory.MIB)
-        == "its runtime holds 20.0 MiB, more than its limit of 18.0 MiB"
-    )
+    assert memory.over_limit(metrics, 20 * memory.MIB) is None
+    assert memory.over_limit(metrics, int(19.5 * memory.MIB)) is None
+    over = memory.over_limit(metrics, 18 * memory.MIB)
+    assert over == "its runtime holds 20.0 MiB, more than its limit of 18.0 MiB"
     assert "do not tell" in (memory.over_limit(None, 18 * memory.MIB) or "")
 
 

@@ -111,10 +111,8 @@ def test_a_full_disk_there_stops_it(sshd: Sshd, tmp_path: Path, monkeypatch: pyt
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     with small_disk(tmp_path / "base", "8m") as disk:
         settings = sshd.settings(disk)
-        with (
-            bighost(settings) as host,
-            pytest.raises(HostError, match="bighost: .*o space left.*hosts.toml") as stop,
-        ):
+        full = "bighost: .*o space left.*hosts.toml"
+        with bighost(settings) as host, pytest.raises(HostError, match=full) as stop:
             _measured_while(lambda: _load_runs(tmp_path), lambda: _fill(disk), root, host)
         assert "\n" not in str(stop.value)
         assert eventually(lambda: not running_with(f"{disk}/"))

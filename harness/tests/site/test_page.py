@@ -62,10 +62,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     publisher.table("startup.table", columns, cells, caption=f"Start-up. {HOSTILE}")
     other = "A table that the notebook names after the other one."
     publisher.table("startup.sizes", columns, cells, caption=other)
-    for name, alt in {
-        "forest": f"Ratios with intervals. {HOSTILE}",
-        "order": "The same ratios once more.",
-    }.items():
+    alts = {"forest": f"Ratios with intervals. {HOSTILE}", "order": "The same ratios once more."}
+    for name, alt in alts.items():
         figure, axes = rows.page(height=2.6)
         rows.forest(axes, session.compare("first"), session.looks)
         axes.set_xlabel("time to first answer, ratio to Go")
@@ -100,11 +98,8 @@ def faults(page: Any) -> list[str]:
     found += [f"{tag} without words" for tag in page.find_all(["a", "summary"]) if not tag.get_text().strip()]
     found += [f"{tag} without a text in its place" for tag in page.find_all("img") if not tag.get("alt")]
     found += [f"a head without scope: {tag}" for tag in page.find_all("th") if not tag.get("scope")]
-    found += [
-        str(tag)[:80]
-        for tag in page.find_all(class_="scroll")
-        if not tag.get("aria-label") or not tag.get("tabindex")
-    ]
+    scrolled = page.find_all(class_="scroll")
+    found += [str(one)[:80] for one in scrolled if not one.get("aria-label") or not one.get("tabindex")]
     found += [f"no caption: {tag.get('id')}" for tag in page.find_all("table") if tag.caption is None]
     levels = [int(tag.name[1]) for tag in page.find_all(["h1", "h2", "h3", "h4"])]
     found += [f"heading {b} after {a}" for a, b in pairwise([0, *levels]) if b > a + 1 or b == 1 != a + 1]

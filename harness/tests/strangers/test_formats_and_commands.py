@@ -208,11 +208,8 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 def test_what_is_packed_in_another_way_is_named_and_not_read(packed: str, tmp_path: Path) -> None:
     data = b"timeStamp,elapsed,success\n" + b"1764325800000,5,true\n" * 9
     (tmp_path / "results.jtl").write_bytes(PACKED[packed](data))
-    for call in (
-        ("report", "results.jtl"),
-        ("audit", "results.jtl"),
-        ("report", "a.jtl", "--gc", "results.jtl"),
-    ):
+    calls = ("report", "results.jtl"), ("audit", "results.jtl"), ("report", "a.jtl", "--gc", "results.jtl")
+    for call in calls:
         code, out, err = run_here(tmp_path, *call)
         assert (code, out) == (2, "") and f"results.jtl: is packed as {packed}; allowed: text" in err
 
