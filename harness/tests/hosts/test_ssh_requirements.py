@@ -43,8 +43,8 @@ def test_a_host_on_which_no_python_can_be_found_is_told_what_was_looked_for(tmp_
         "[ ! -e /usr/bin/python3 ] || mount --bind /dev/null /usr/bin/python3 || exit 99\n"
         f'PATH={programs}\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
     )
-    bared = Sshd(tmp_path / "sshd", more=f"ForceCommand {' '.join(APART)} /bin/sh {bare}")
-    with bared as sshd, pytest.raises(HostError) as refused:
+    without_python = Sshd(tmp_path / "sshd", more=f"ForceCommand {' '.join(APART)} /bin/sh {bare}")
+    with without_python as sshd, pytest.raises(HostError) as refused:
         SshHost("bighost", sshd.settings(tmp_path / "base"))
     said = str(refused.value)
     assert said.startswith("bighost: no Python >= 3.8 there (tried: python3 ")

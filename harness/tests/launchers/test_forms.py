@@ -37,8 +37,8 @@ def test_the_words_of_a_real_build_tell_its_peak_memory_and_whose_compiler_it_wa
     assert peak_rss_bytes(SAID.read_text()) == round(3.65 * 2**30)
     assert peak_rss_bytes("nothing of the kind") is None
     text = "native-image 25.0.1 2025-10-21\nSome Runtime Environment 25.0.1+8\n\nSubstrate VM 25.0.1+8\n"
-    said = "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
-    assert label(text) == said
+    expected = "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
+    assert label(text) == expected
 
 
 def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def test_an_expectation_is_filled_in_every_form_it_may_have() -> None:
     assert filled.json_value == {"n": 5, "t": "<5>"}
     assert links.filled_expectation(expectation(one_of=["${a}", "${b}"]), values).one_of == (5, "x")
     assert links.filled_expectation(expectation(headers={"L": "/${b}"}), values).headers == {"L": "/x"}
-    wanted = expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})
-    assert links.expects(wanted) == ("c", "a", "b")
+    expected = expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})
+    assert links.expects(expected) == ("c", "a", "b")
 
 
 def line(**parts: object) -> str:

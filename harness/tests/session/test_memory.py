@@ -98,8 +98,8 @@ def measured(root: Path) -> SessionFolder:
 def test_a_session_measures_memory_once_and_every_trial_runs_with_what_was_found(tmp_path: Path) -> None:
     root = make_memory_project(tmp_path)
     _, prepared = memory_session(root)
-    asked = {"java-2x": "heap_max = 2x", "go-as-java": "gomemlimit = rss of java-2x"}
-    assert memory.memory_asked(prepared) == asked
+    expected = {"java-2x": "heap_max = 2x", "go-as-java": "gomemlimit = rss of java-2x"}
+    assert memory.memory_asked(prepared) == expected
     folder = measured(root)
     fit = folder.memory()
     assert folder.complete and fit is not None
@@ -198,8 +198,8 @@ def test_a_program_keeps_to_its_limit_within_a_twentieth() -> None:
     metrics = f"go_memstats_sys_bytes {24 * memory.MIB}\ngo_memstats_heap_released_bytes {4 * memory.MIB}\n"
     assert memory.over_limit(metrics, 20 * memory.MIB) is None
     assert memory.over_limit(metrics, int(19.5 * memory.MIB)) is None
-    over = memory.over_limit(metrics, 18 * memory.MIB)
-    assert over == "its runtime holds 20.0 MiB, more than its limit of 18.0 MiB"
+    message = memory.over_limit(metrics, 18 * memory.MIB)
+    assert message == "its runtime holds 20.0 MiB, more than its limit of 18.0 MiB"
     assert "do not tell" in (memory.over_limit(None, 18 * memory.MIB) or "")
 
 

@@ -60,8 +60,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     columns = {"label": f"variant {HOSTILE}", "first.mean": "first answer"}
     cells = cells_of(rows.means(evidence.trials, first="time_to_first_response_s"), columns)
     publisher.table("startup.table", columns, cells, caption=f"Start-up. {HOSTILE}")
-    other = "A table that the notebook names after the other one."
-    publisher.table("startup.sizes", columns, cells, caption=other)
+    caption = "A table that the notebook names after the other one."
+    publisher.table("startup.sizes", columns, cells, caption=caption)
     alts = {"forest": f"Ratios with intervals. {HOSTILE}", "order": "The same ratios once more."}
     for name, alt in alts.items():
         figure, axes = rows.page(height=2.6)
