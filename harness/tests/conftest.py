@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tests.support import shared
-from harness.tests.support.available import PROJECT
+from harness.tests.support.available import PROJECT, SHARED
 from harness.toolchains import Surroundings, build_environment
 
 # A grammar of IRIs that jsonschema makes when it is imported, in every worker: no notebook has one.
@@ -23,38 +22,22 @@ pytest.register_assert_rewrite("harness.tests.contracts")
 TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.
 LONGEST = (
-    "sources/test_maven_services.py",
-    "sources/test_python.py",
-    "sources/test_services.py",
-    "whole/test_notebooks.py",
-    "whole/test_four_placements.py",
-    "publish/test_build.py",
-    "session/test_remote_session.py",
-    "loadgen/tools/test_jmeter.py",
-    "test_papermill_engine.py",
-    "runner/test_trial.py",
-    "session/test_memory.py",
-    "runner/test_one_process.py",
-    "chaos/test_faults.py",
-    "whole/test_service_of_another_language.py",
-    "figures/test_every_figure.py",
-    "verify/test_simulated.py",
-    "session/test_measuring.py",
-    "cli/test_results.py",
-    "cli/test_claims.py",
-)
+    "sources/test_maven_services.py", "sources/test_python.py", "sources/test_services.py",
+    "whole/test_notebooks.py", "whole/test_four_placements.py", "publish/test_build.py",
+    "session/test_remote_session.py", "loadgen/tools/test_jmeter.py", "test_papermill_engine.py",
+    "runner/test_trial.py", "session/test_memory.py", "runner/test_one_process.py", "chaos/test_faults.py",
+    "whole/test_service_of_another_language.py", "figures/test_every_figure.py", "verify/test_simulated.py",
+    "session/test_measuring.py", "cli/test_results.py", "cli/test_claims.py", "questions/test_workshop.py",
+)  # fmt: skip
 #: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
-WITH_MAVEN = (
-    "whole/test_request_logs.py",
-    "session/test_availability.py",
-)
+WITH_MAVEN = ("whole/test_request_logs.py", "session/test_availability.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of the run, and put the preferred tools first on PATH; workers and children inherit both."""
-    if shared.VARIABLE not in os.environ:
+    if SHARED not in os.environ:
         folder = tempfile.mkdtemp(prefix="rematch-tests-")
-        os.environ[shared.VARIABLE] = folder
+        os.environ[SHARED] = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         os.environ.update(build_environment(Surroundings(project=PROJECT)))
         os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))

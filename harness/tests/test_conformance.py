@@ -20,8 +20,8 @@ from harness.model import Expectation
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server
+from harness.tests.support.available import patient
 from harness.tests.support.instances import CONTRACT, Project
-from harness.tests.support.patience import patient
 from harness.tests.support.scripted_server import CLOSE, RESET, scripted
 from harness.workloads import Case, load_all_requests, load_cases
 
@@ -85,9 +85,7 @@ def test_every_case_is_checked_when_the_service_dies_on_the_way(project: Project
         ({"language": None}, {}, True),
     ],
 )
-def test_a_case_is_for_the_services_languages_and_settings_that_it_names(
-    case: dict[str, object], asked: dict[str, Any], applies: bool
-) -> None:
+def test_a_case_is_for_what_it_names(case: dict[str, object], asked: dict[str, Any], applies: bool) -> None:
     named = CASES[0].model_copy(update={"name": "named", **case})
     assert (named in applicable((*CASES, named), named.face, "go", **asked)) == applies
 
@@ -115,9 +113,7 @@ def test_a_case_is_for_the_services_languages_and_settings_that_it_names(
         (answer(b"no gzip", **GZIP), expect(body="x"), "expected 'x', got 'no gzip'"),
     ],
 )  # fmt: skip
-def test_bodies_are_compared_as_bytes_or_as_json_values(
-    found: Answer, wanted: Expectation, fault: str | None
-) -> None:
+def test_bodies_are_compared_as_bytes_or_json(found: Answer, wanted: Expectation, fault: str | None) -> None:
     assert answer_fault(found, wanted) == fault
 
 
@@ -261,9 +257,7 @@ def test_an_answer_without_what_is_to_be_captured_is_a_failure_of_its_case(tmp_p
         ((OPEN, "", OPEN.replace('"open"', '"again"')), r"line 3: again: captured a second time; found 'a'"),
     ],
 )
-def test_captures_hold_along_the_order_of_cases_of_a_face_and_language(
-    tmp_path: Path, lines: tuple[str, ...], message: str
-) -> None:
+def test_captures_hold_along_the_order(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=r"cases\.jsonl: " + message):
         cases_of(tmp_path, *lines)
 

@@ -76,9 +76,7 @@ def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes
     assert (project / RUN_ALL).read_bytes() == before
 
 
-def test_what_is_new_is_printed_under_papermill_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_new_text_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for value, in_kernel, printed in (("", True, False), ("1", True, True), ("", False, True)):
         monkeypatch.setenv(UNDER_PAPERMILL, value)
         Progress(in_kernel=in_kernel).show(StageTable(), "measuring: 3 of 5 trials")
@@ -91,12 +89,8 @@ def test_importing_the_entry_point_from_the_api_touches_no_arguments(project: Pa
         "e.get_engine('rematch'); print(sys.argv[1:])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, RUN_ALL],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
+        [sys.executable, "-c", code, RUN_ALL], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
     assert done.stdout.strip() == str([RUN_ALL])
     assert done.stderr == ""
     assert not (project / "results").exists()
@@ -120,16 +114,12 @@ ADDED = ["--engine", "rematch", "--log-output", "results/run_all.ipynb"]
         ([], []),
     ],
 )
-def test_arguments_are_completed_only_where_a_notebook_of_this_project_is_the_only_path(
-    project: Path, given: list[str], added: list[str]
-) -> None:
+def test_arguments_are_completed_for_its_notebooks(project: Path, given: list[str], added: list[str]) -> None:
     assert project.is_dir()
     assert completed(given) == given + added
 
 
-def test_a_notebook_of_no_project_is_left_alone_and_the_output_lands_in_the_project(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_foreign_notebooks_stay(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "other.ipynb").write_text(notebook_of("print(6 * 7)"))
     assert completed(["../other.ipynb"]) == ["../other.ipynb"]
     assert not (project / "results").exists()
@@ -137,9 +127,7 @@ def test_a_notebook_of_no_project_is_left_alone_and_the_output_lands_in_the_proj
     assert completed(["run_all.ipynb"])[-1] == "../results/run_all.ipynb"
 
 
-def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
-    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_dead_kernel_starts_again(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     starts, folder = tmp_path / "starts", tmp_path / "jupyter/kernels/python3"
     kernel = tmp_path / "kernel.py"
     kernel.write_text(

@@ -32,9 +32,7 @@ def test_a_file_is_read_as_it_was_at_a_commit_and_a_change_is_noticed(repository
     assert has_changes(repository) is True
 
 
-def test_a_commit_that_nobody_has_is_told_from_one_that_cannot_be_looked_up(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_a_commit_that_nobody_has_is_told_from_an_unknown_one(repository: Path, tmp_path: Path) -> None:
     assert has_commit(repository, "f" * 40) is False
     assert has_commit(repository, "--help") is None
     first = commit_of(repository)
@@ -57,8 +55,7 @@ def test_places_of_a_trial_are_named_in_its_words_and_its_files(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "named"),
-    [("/a/a/b", "{x}{x}/b"), ("/a.b /a", "/a.b {x}"), ("", ""), ("/aa:/a:", "/aa:{x}:")],
+    ("text", "named"), [("/a/a/b", "{x}{x}/b"), ("/a.b /a", "/a.b {x}"), ("", ""), ("/aa:/a:", "/aa:{x}:")]
 )
 def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "file").write_text(text)

@@ -55,9 +55,7 @@ def test_curl_lines_give_method_path_headers_and_body(tmp_path: Path) -> None:
         ("curl http://a/x -d '{\n# no comment\n}'", ("POST", "/x", "{\n# no comment\n}")),
     ],
 )
-def test_a_line_is_read_as_curl_reads_it(
-    tmp_path: Path, line: str, asked: tuple[str, str, str | None]
-) -> None:
+def test_a_line_is_read_as_by_curl(tmp_path: Path, line: str, asked: tuple[str, str, str | None]) -> None:
     written(tmp_path, "body.json", '{"n":\n 1}\n')
     (one,) = read_requests(written(tmp_path, "calls.curl", f"# it's one\n{line}\n")).asked
     assert (one.method, one.path, one.body) == asked
@@ -172,9 +170,8 @@ def test_a_packed_answer_is_compared_by_what_is_in_it_and_has_to_be_packed(tmp_p
     (one,) = record([ASKED], *([packed(body, n + 1)] for n, body in enumerate(bodies))).recorded
     (tmp_path / "cases.jsonl").write_text(one.case_line() + "\n", "utf-8")
     (case,) = load_cases(tmp_path)
-    assert (
-        case.expect.volatile == ("/at",) and answer_fault(packed('{"at": 4, "a": 1}', 9), case.expect) is None
-    )
+    expected = case.expect
+    assert expected.volatile == ("/at",) and answer_fault(packed('{"at": 4, "a": 1}', 9), expected) is None
     assert answer_fault(packed('{"at": 4, "a": 2}', 9), case.expect) is not None
     assert "Content-Encoding" in (answer_fault(answer('{"at": 4, "a": 1}'), case.expect) or "")
 

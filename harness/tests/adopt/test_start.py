@@ -99,9 +99,7 @@ BUILDS = {
 
 
 @pytest.mark.parametrize("name", BUILDS)
-def test_a_start_command_that_no_file_says_is_asked_for_and_the_build_is_known(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_start_that_no_file_says_is_asked_for_and_the_build_is_known(name: str, tmp_path: Path) -> None:
     text, build, shown = BUILDS[name]
     written(tmp_path, {name: text, "main.py": ""})
     with pytest.raises(InputError, match="nothing here tells how the service is started") as refused:
@@ -207,8 +205,6 @@ def test_variables_are_those_that_compose_would_set_and_need_no_shell(tmp_path: 
     ],
     ids=["built elsewhere", "nothing told"],
 )  # fmt: skip
-def test_a_folder_that_does_not_tell_a_start_is_refused(
-    files: dict[str, str], words: str, tmp_path: Path
-) -> None:
+def test_a_folder_that_tells_no_start_is_refused(files: dict[str, str], words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=words):
         guess_of(written(tmp_path, files))

@@ -102,9 +102,7 @@ def test_what_is_no_http_answer_is_an_error(answer: bytes) -> None:
     ],
     ids=["a length", "one chunk", "many chunks", "until closed"],
 )
-def test_an_answer_beyond_the_limit_is_an_error_however_its_end_is_told(
-    framing: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_beyond_the_limit_is_an_error(framing: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_exchange, "MAX_ANSWER", 100_000)
     with pytest.raises(ExchangeError, match="the answer has more than 100000 bytes"):
         body_of(b"HTTP/1.1 200 OK\r\n" + framing)

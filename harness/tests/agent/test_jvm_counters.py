@@ -54,9 +54,7 @@ def test_a_file_cut_short_or_changed_anywhere_gives_what_can_be_had_and_never_an
     assert read_counters(b"") == read_counters(b"no such file at all, but long enough to be one") == {}
 
 
-def test_what_a_service_puts_in_place_of_its_counters_is_neither_followed_nor_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_replaces_its_counters_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_tree, "PROC", tmp_path)
     outside = tmp_path / "outside"
     outside.write_bytes(made("<", {COMPILE_TICKS: 5, FREQUENCY: 1}))

@@ -21,9 +21,7 @@ V1_MOUNTS = """\
 """
 V2_MOUNTS = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1_STAT = "nr_periods 40\nnr_throttled 7\nthrottled_time 1500000000\n"
-V2_STAT = (
-    "usage_usec 9000\nuser_usec 1\nsystem_usec 2\nnr_periods 40\nnr_throttled 3\nthrottled_usec 250000\n"
-)
+V2_STAT = "usage_usec 9000\nuser_usec 1\nnr_periods 40\nnr_throttled 3\nthrottled_usec 250000\n"
 
 
 def lay_out(root: Path, **files: str) -> Path:
@@ -47,11 +45,8 @@ def throttled(root: Path) -> tuple[int | None, float | None]:
 
 
 def test_version_1_counts_nanoseconds(tmp_path: Path) -> None:
-    lay_out(
-        tmp_path,
-        proc__self__cgroup="4:memory:/m\n1:cpu,cpuacct:/job/a\n0::/\n",
-        proc__self__mountinfo=V1_MOUNTS,
-    )
+    groups = "4:memory:/m\n1:cpu,cpuacct:/job/a\n0::/\n"
+    lay_out(tmp_path, proc__self__cgroup=groups, proc__self__mountinfo=V1_MOUNTS)
     group(tmp_path, "cpu,cpuacct/job/a", V1_STAT)
     (tmp_path / "sys/fs/cgroup/unified").mkdir()
     assert throttled(tmp_path) == (7, 1.5)

@@ -46,9 +46,7 @@ class Chooser:
         return self._left.pop(0) if len(self._left) > 1 else self._left[0]
 
 
-def test_a_port_that_another_process_was_given_is_not_given_again(
-    leased_elsewhere: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_leased_elsewhere_is_not_given(leased_elsewhere: int, monkeypatch: pytest.MonkeyPatch) -> None:
     other = ports.free_port()
     monkeypatch.setattr("random.SystemRandom", lambda: Chooser(leased_elsewhere, other, other + 1))
     assert ports.free_port() not in (leased_elsewhere, other)

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of real processes: what is allocated and burned is what is read. Samplers: ``test_sampler.py``."""
+"""Readings of real processes: what is allocated, burned or logged is what is read. Samplers: ``test_sampler.py``."""
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +14,7 @@ import pytest
 
 from harness.agent.process_tree import TreeReader, read_tree
 from harness.agent.processes import read_stat
+from harness.measure.runner.request_log import PROGRAM
 from harness.tests.support.instances import eventually
 from harness.tests.support.puppet import Puppet, puppet_maker
 
@@ -75,9 +80,8 @@ def test_time_in_which_threads_had_no_cpu_is_counted(puppet: Puppet) -> None:
 
 def test_threads_and_descriptors_are_counted(puppet: Puppet) -> None:
     before = read_tree(puppet.pid, puppet.start_ticks, pss=False)
-    puppet.do(
-        "stay = threading.Event(); [threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]"
-    )
+    puppet.do("stay = threading.Event()")
+    puppet.do("[threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]")
     puppet.do("files = [open('/dev/null') for _ in range(5)]")
     after = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     assert before.n_threads is not None
@@ -114,9 +118,7 @@ def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end
 
 def test_children_that_lived_too_short_to_be_seen_are_on_their_parents_account(puppet: Puppet) -> None:
     burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
-    seen, unseen = (
-        TreeReader(puppet.pid, puppet.start_ticks, short_lived=short_lived) for short_lived in (True, False)
-    )
+    seen, unseen = (TreeReader(puppet.pid, puppet.start_ticks, short_lived=on) for on in (True, False))
     before = [tree.read() for tree in (seen, unseen)]
     puppet.do(f"child = os.fork() or ({burn}, os._exit(0)); os.waitpid(child, 0)")
     after = [tree.read() for tree in (seen, unseen)]
@@ -143,3 +145,18 @@ def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) 
     assert eventually(is_zombie)
     assert tree.read() is None
     tree.close()
+
+
+def test_what_is_in_the_pipe_when_it_is_stopped_is_read(tmp_path: Path) -> None:
+    words = [sys.executable, "-I", "-S", str(PROGRAM), "pipe", "counted", "last"]
+    with subprocess.Popen(words, cwd=tmp_path) as reader:
+        try:
+            assert eventually((tmp_path / "counted").exists)
+            reader.send_signal(signal.SIGSTOP)
+            (tmp_path / "pipe").write_bytes(b"line\n" * 5_000)
+            reader.send_signal(signal.SIGTERM)
+            reader.send_signal(signal.SIGCONT)
+            assert reader.wait() == 0
+        finally:
+            reader.kill()
+    assert json.loads((tmp_path / "counted").read_text()) == {"lines": 5_000, "bytes": 25_000}

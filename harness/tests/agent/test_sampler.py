@@ -78,9 +78,7 @@ def bench(files: Files) -> Bench:
     return make
 
 
-def test_samples_have_a_row_per_role_and_tick(
-    bench: Bench, files: Files, puppets: Callable[[], Puppet]
-) -> None:
+def test_rows_are_one_per_role_and_tick(bench: Bench, files: Files, puppets: Callable[[], Puppet]) -> None:
     one, other = puppets(), puppets()
     for puppet in (one, other):  # some sources count CPU time in ticks of 10 ms
         puppet.do("[0 for _ in iter(lambda: time.process_time() < .05, False)]")
@@ -102,9 +100,7 @@ def test_samples_have_a_row_per_role_and_tick(
         assert sum(row[dear] == "" for row in service) > len(service) / 2
 
 
-def test_its_rate_changes_while_it_works_and_no_tick_is_lost_or_counted_twice(
-    bench: Bench, files: Files, puppet: Puppet
-) -> None:
+def test_its_rate_changes_and_no_tick_is_lost_or_doubled(bench: Bench, files: Files, puppet: Puppet) -> None:
     def more(n: int) -> None:
         wanted = files.count("service") + n
         assert eventually(lambda: files.count("service") >= wanted)
@@ -122,10 +118,7 @@ def test_its_rate_changes_while_it_works_and_no_tick_is_lost_or_counted_twice(
     assert len(times_s) == summary.ticks and times_s == sorted(times_s)
     # one that was under way, and the one that takes the call in
     assert sum(slow_s <= at_s < fast_s for at_s in times_s) <= (fast_s - slow_s) * 10 + 2
-    for part in (
-        [at_s for at_s in times_s if at_s < slow_s],
-        [at_s for at_s in times_s if at_s > fast_s],
-    ):
+    for part in ([at_s for at_s in times_s if at_s < slow_s], [at_s for at_s in times_s if at_s > fast_s]):
         assert min(after - before for before, after in pairwise(part)) < 0.05
     assert summary.duration_s >= times_s[-1] - times_s[0]
 
@@ -141,9 +134,7 @@ def test_the_machine_is_sampled_beside_it(bench: Bench, files: Files, puppet: Pu
     assert float(machine[-1]["total_cpu_s"]) >= float(machine[0]["total_cpu_s"]) > 0
 
 
-def test_a_process_that_ends_ends_its_rows_and_nothing_else(
-    bench: Bench, files: Files, puppets: Callable[[], Puppet]
-) -> None:
+def test_a_process_that_ends_ends_its_rows(bench: Bench, files: Files, puppets: Callable[[], Puppet]) -> None:
     mortal, other = puppets(), puppets()
     with bench(100, generator=mortal.watched, service=other.watched):
         assert eventually(lambda: files.count("generator") >= 3)
@@ -155,9 +146,7 @@ def test_a_process_that_ends_ends_its_rows_and_nothing_else(
     assert all(row["rss_bytes"] != "" for row in rows(files.samples))
 
 
-def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
-    bench: Bench, puppet: Puppet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ticks_not_kept_are_counted(bench: Bench, puppet: Puppet, monkeypatch: pytest.MonkeyPatch) -> None:
     late, read = [0.25], TreeReader.read
 
     def read_late_once(tree: TreeReader, *, threads: bool = True) -> ProcessReading | None:
@@ -179,9 +168,7 @@ def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
 @pytest.mark.parametrize(
     ("samples", "words"), [("/no/samples.csv", "No such file"), ("/dev/full", "No space left")]
 )
-def test_a_file_that_cannot_be_written_is_an_error_of_stop(
-    files: Files, puppet: Puppet, samples: str, words: str
-) -> None:
+def test_a_failing_file_is_an_error_of_stop(files: Files, puppet: Puppet, samples: str, words: str) -> None:
     sampler = Sampler({"service": puppet.watched}, samples=Path(samples), machine=files.machine, hz=100)
     sampler.start()
     time.sleep(0.05)

@@ -15,8 +15,6 @@ _USUAL = {
 def trial_table(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
     """Return a table of trials in the order of their session; ``rows``: block, variant, and what differs."""
     return pd.DataFrame(
-        _USUAL
-        | {"trial_id": f"{n:04d}-{row['variant']}", "position": n, "configuration": row["variant"]}
-        | dict(row)
+        _USUAL | {"trial_id": f"{n:04d}-{row['variant']}", "position": n, "configuration": row["variant"]} | dict(row)
         for n, row in enumerate(rows, 1)
-    )
+    )  # fmt: skip

@@ -74,9 +74,7 @@ def with_settings(need: BackingNeed, **settings: object) -> BackingNeed:
 INDEXED = "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'"
 
 
-def test_each_one_is_fresh_whatever_was_done_to_the_one_before(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_each_one_is_fresh_whatever_was_done(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     for _ in range(2):
         service = real.source.start(need, tmp_path)
         assert real.sum(service.environment) == 0
@@ -104,9 +102,7 @@ def test_invariants_are_found_as_they_are(real: RealDatabase, service: Lent) -> 
     assert (row.found, row.expected, row.holds) == (5, 0, False)
 
 
-def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_none(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_the_seed_is_there_from_the_start(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     (need.contract / "invariants.sql").unlink()
     seeded = need.model_copy(update={"settings": BackingSettings(seed="seven")})
     service = real.source.start(seeded, tmp_path)
@@ -115,9 +111,7 @@ def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_
     service.stop()
 
 
-def test_a_password_stands_nowhere_but_in_the_environment(
-    real: RealDatabase, service: Lent, tmp_path: Path
-) -> None:
+def test_a_password_is_in_the_environment_alone(real: RealDatabase, service: Lent, tmp_path: Path) -> None:
     password = service.environment["PGPASSWORD"]
     assert len(password) >= 16
     assert not [words for words in command_lines().values() if password.encode() in words]
@@ -129,9 +123,7 @@ def test_a_password_stands_nowhere_but_in_the_environment(
         assert not path.is_file() or password.encode() not in path.read_bytes(), path
 
 
-def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_servers_user_alone(
-    service: Lent,
-) -> None:
+def test_it_listens_on_loopback_alone_and_its_data_is_for_its_user_alone(service: Lent) -> None:
     assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
     assert one(superuser(service), "SHOW unix_socket_directories") == ""
     assert one(service.environment, "SHOW fsync") == "on"
@@ -144,9 +136,7 @@ def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_server
     assert (template / "superuser").read_text() not in service.environment.values()
 
 
-def test_passwords_are_checked_as_told_and_the_next_database_knows_nothing_of_it(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_passwords_are_checked_and_forgotten(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     for told in ("md5", "scram-sha-256", "md5"):
         service = real.source.start(with_settings(need, authentication=told), tmp_path)
         assert one(service.environment, "SELECT 1") == 1
@@ -194,9 +184,7 @@ def can_enter(service: Lent) -> bool:
     return True
 
 
-def test_a_cluster_used_again_is_equal_to_its_template_file_by_file(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_a_used_cluster_equals_its_template(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     real.source.start(need, tmp_path).stop()  # from now on there is one to be used again
     service = real.source.start(need, tmp_path)
     template, data = service.cluster.template / "data", service.cluster.data
@@ -223,9 +211,7 @@ def contents(folder: Path) -> dict[str, object]:
     return found
 
 
-def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_in_memory_nothing_of_its_data_stays(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     assert real.source.unavailable(with_settings(need, storage="memory")) is None
     service = real.source.start(with_settings(need, storage="memory", fsync=False, index=True), tmp_path)
     assert service.record.filesystem == "tmpfs" and one(service.environment, INDEXED) == 1
@@ -238,9 +224,7 @@ def test_in_memory_its_data_lies_in_memory_and_nothing_of_it_stays_there(
     assert not any((MEMORY / f"rematch-{os.geteuid()}").glob("clusters/*"))
 
 
-def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_still_there_after(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_a_kept_database_rests_beside_others(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     lasting = with_settings(need, wiped=False)
     for n_before in range(2):
         first = real.source.start(lasting, tmp_path)
@@ -278,19 +262,13 @@ def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
         real.source.start(need, tmp_path)
 
 
-def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
-    real: RealDatabase, need: BackingNeed, root: Path
-) -> None:
+def test_refused_sql_names_its_file(real: RealDatabase, need: BackingNeed, root: Path) -> None:
     before = sorted((root / ".cache/backing/clusters").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
-    with pytest.raises(
-        InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
-    ):
+    with pytest.raises(InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error .* near "TABEL"'):
         real.source.prepare(need)
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")
-    with pytest.raises(
-        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
-    ):
+    with pytest.raises(InputError, match=r'invariants\.sql: .*refuses it: column "amount" does not exist'):
         real.source.prepare(need)
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 
@@ -337,9 +315,7 @@ def test_the_servers_user_must_reach_its_folder_which_must_have_room(tmp_path: P
         assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
 
 
-def test_a_copy_of_the_wheel_that_the_servers_user_can_reach_serves_and_never_as_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_of_the_wheel_serves_but_not_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = postgres_of_the_wheel(tmp_path / "nowhere")
     if not wheel.usable:
         not_run(f"the wheel of PostgreSQL is missing; install it with: {wheel.how_to_get}")

@@ -23,22 +23,9 @@ from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.base import MASK
 from harness.store import SessionFolder
+from harness.tests.support import ledger_sessions, sessions
 from harness.tests.support.instances import eventually
-from harness.tests.support.ledger_sessions import (
-    make_ledger_project,
-    measure_ledger,
-    real_database,
-)
 from harness.tests.support.postgres import postgres_tool, reachable_folder, write_contract
-from harness.tests.support.sessions import (
-    LIMITS,
-    REPOSITORY,
-    calm_alone,
-    make_session_project,
-    read_json,
-    running_below,
-    tiny_assembly,
-)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +41,7 @@ def of_variant(folder: SessionFolder, name: str) -> TrialRecord:
 
 def nothing_left(root: Path, databases: Path) -> bool:
     return not (
-        running_below(root)
+        sessions.running_below(root)
         or any((databases / ".cache/backing/clusters").glob("*"))
         or any((root / ".cache/running").glob("*.json"))
     )
@@ -77,12 +64,12 @@ class Ledgers(NamedTuple):
 
 @pytest.fixture(scope="module")
 def ledgers(tmp_path_factory: pytest.TempPathFactory, databases: Path) -> Ledgers:
-    root = make_ledger_project(
+    root = ledger_sessions.make_ledger_project(
         tmp_path_factory.mktemp("ledgers"), other="lossy = true", backing='backing = { seed = "balanced" }'
     )
     file = root / "harness/experiments/tiny.toml"
     file.write_text(file.read_text().replace("\n[profiles.smoke]\n", f"{FORGETFUL}\n[profiles.smoke]\n"))
-    folder = measure_ledger(root, real_database(databases))
+    folder = ledger_sessions.measure_ledger(root, ledger_sessions.real_database(databases))
     assert folder.complete and folder.verify() == ()
     assert eventually(lambda: nothing_left(root, databases))
     return Ledgers(root, folder)
@@ -123,9 +110,7 @@ def test_lost_money_is_an_outcome_of_its_own_and_says_which_and_how_much(ledgers
     assert record.load is not None and record.load.n_errors == 0
 
 
-def test_what_was_answered_rightly_and_never_stored_is_found_though_all_balances_add_up(
-    ledgers: Ledgers,
-) -> None:
+def test_an_answer_that_was_never_stored_is_found_though_balances_add_up(ledgers: Ledgers) -> None:
     calm, record = of_variant(ledgers.folder, "calm"), of_variant(ledgers.folder, "forgetful")
     # two users post five times each; the readiness poll and the contract's case were before the load
     (kept,) = calm.stored
@@ -138,7 +123,7 @@ def test_what_was_answered_rightly_and_never_stored_is_found_though_all_balances
 
 
 def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path, databases: Path) -> None:
-    root = calm_alone(make_ledger_project(tmp_path, loops=120))
+    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, loops=120))
     killed: list[int] = []
     stop = threading.Event()
 
@@ -147,7 +132,7 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
             for note in (root / ".cache/running").glob("*.json"):
                 generator = list((root / "data/raw/tiny").glob("*/.partial-*/load/samples.csv"))
                 try:
-                    said = read_json(note)
+                    said = sessions.read_json(note)
                 except (OSError, ValueError):
                     continue
                 answered = any(len(rows.read_text().splitlines()) > 5 for rows in generator)
@@ -157,7 +142,7 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
 
     killer = threading.Thread(target=kill_one)
     killer.start()
-    folder = measure_ledger(root, real_database(databases))
+    folder = ledger_sessions.measure_ledger(root, ledger_sessions.real_database(databases))
     stop.set()
     killer.join()
     first, other = folder.records()
@@ -172,13 +157,11 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_next_one_sweeps(
-    tmp_path: Path, databases: Path
-) -> None:
-    root = calm_alone(make_ledger_project(tmp_path, loops=60))
+def test_a_session_killed_in_mid_trial_leaves_data_for_a_sweep_alone(tmp_path: Path, databases: Path) -> None:
+    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, loops=60))
     session = subprocess.Popen(
         [sys.executable, "-m", "harness.tests.support.ledger_sessions", str(root), str(databases)],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        env={**os.environ, "PYTHONPATH": str(sessions.REPOSITORY)},
         start_new_session=True,
     )
     under_load = "data/raw/tiny/*/.partial-*/load/samples.csv"
@@ -188,45 +171,43 @@ def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_n
     assert data
     session.kill()
     session.wait()
-    assert eventually(lambda: not any(workers_in(one) for one in data) and not running_below(root))
-    folder = measure_ledger(root, real_database(databases))
+    assert eventually(lambda: not any(workers_in(one) for one in data) and not sessions.running_below(root))
+    folder = ledger_sessions.measure_ledger(root, ledger_sessions.real_database(databases))
     assert folder.complete
     assert [record.outcome for record in folder.records()] == [Outcome.OK] * 2
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(
-    tmp_path: Path, databases: Path
-) -> None:
+def test_an_upstream_api_that_does_not_start_fails_the_trial(tmp_path: Path, databases: Path) -> None:
     backing = 'backing = { upstream = { fail_start = "no licence" } }'
-    root = calm_alone(make_ledger_project(tmp_path, backing=backing))
-    folder = measure_ledger(root, real_database(databases))
+    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, backing=backing))
+    folder = ledger_sessions.measure_ledger(root, ledger_sessions.real_database(databases))
     for record in folder.records():
         assert record.outcome == Outcome.FAILED
         assert record.reason == "the upstream API exited with 1 before it was ready: no licence"
         assert record.instance is None
         assert [one.name for one in record.backing] == ["postgresql"]
-    assert eventually(lambda: not running_below(root))
+    assert eventually(lambda: not sessions.running_below(root))
 
 
 def careless_session(root: Path, database: Postgres, backing: str = "") -> SessionFolder:
     """Measure a service that does nothing with its database."""
-    calm_alone(make_session_project(root))
+    sessions.calm_alone(sessions.make_session_project(root))
     workload = root / "services/strings"
     service = workload / "misbehaving/service.toml"
     service.write_text(service.read_text().replace("[settings]", 'needs = ["postgresql"]\n\n[settings]'))
     write_contract(workload / "contract")
     experiment = root / "harness/experiments/tiny.toml"
     experiment.write_text(experiment.read_text().replace("[variants.calm]", f"{backing}\n[variants.calm]"))
-    assembly = dataclasses.replace(tiny_assembly(root), backing={"postgresql": database})
-    return measure(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
+    assembly = dataclasses.replace(sessions.tiny_assembly(root), backing={"postgresql": database})
+    return measure(
+        assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=sessions.LIMITS
+    )
 
 
-def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_against_later_ones(
-    tmp_path: Path, databases: Path
-) -> None:
+def test_what_a_trial_broke_in_a_kept_database_is_its_own(tmp_path: Path, databases: Path) -> None:
     backing = '[backing]\nseed = "seven"\nwiped = false\n'
-    folder = careless_session(tmp_path, real_database(databases), backing)
+    folder = careless_session(tmp_path, ledger_sessions.real_database(databases), backing)
     first, *later = sorted(folder.records(), key=lambda record: record.planned.position)
     assert (first.outcome, first.invariants[0].already_off) == (Outcome.INCONSISTENT, 0)
     assert later

@@ -179,9 +179,8 @@ def bench_sampler(root: Path) -> list[Ratio]:
         watched = {f"process {pid}": Watched(pid=pid, start_ticks=s.start_ticks) for pid, s in stats if s}
         for _ in range(ROUNDS):
             cpu_s = time.process_time()
-            sampler = Sampler(
-                watched, samples=Path(name, "samples.csv"), machine=Path(name, "machine.csv"), hz=HZ
-            )
+            samples, machine = Path(name, "samples.csv"), Path(name, "machine.csv")
+            sampler = Sampler(watched, samples=samples, machine=machine, hz=HZ)
             with sampler:
                 time.sleep(DURATION_S)
             summary = sampler.stop()
@@ -214,9 +213,8 @@ def percent_of_a_core(pids: Sequence[int]) -> float:
     with tempfile.TemporaryFile("w") as stream:
         for number in range(round(DURATION_S * HZ)):
             slow = number % slow_every == 0
-            rows: list[Sequence[object]] = (
-                [(*psutil.cpu_times(), *psutil.getloadavg())] if slow and pids else []
-            )
+            of_all = slow and pids
+            rows: list[Sequence[object]] = [(*psutil.cpu_times(), *psutil.getloadavg())] if of_all else []
             for process in processes:
                 with process.oneshot():
                     times = process.cpu_times()
@@ -232,15 +230,8 @@ def percent_of_a_core(pids: Sequence[int]) -> float:
 def others_cpu_s() -> float:
     """Return the CPU time of the machine since boot without that of this process and its ended children."""
     times, own = psutil.cpu_times(), os.times()
-    return (
-        sum(times)
-        - times.idle
-        - times.iowait
-        - own.user
-        - own.system
-        - own.children_user
-        - own.children_system
-    )
+    children_s = own.children_user + own.children_system
+    return sum(times) - times.idle - times.iowait - own.user - own.system - children_s
 
 
 BENCHMARKS = {"ingest": bench_ingest, "sampler": bench_sampler}

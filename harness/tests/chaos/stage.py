@@ -19,8 +19,7 @@ from pathlib import Path
 import psutil
 
 from harness.store import SessionFolder, Store
-from harness.tests.support.available import program_or_not_run
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient, program_or_not_run
 from harness.tests.support.postgres import reachable_folder
 from harness.tests.support.real_projects import NAME, POOL, load, project_of
 from harness.tests.support.sessions import REPOSITORY, default_signals, read_json

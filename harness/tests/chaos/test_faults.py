@@ -21,8 +21,7 @@ from harness.model import Outcome, TrialRecord
 from harness.store import SessionFolder, SessionWriter
 from harness.tests.chaos.altered import lose_power, record_syncs
 from harness.tests.chaos.stage import LONGEST_S, Stage, stage
-from harness.tests.support.available import some_in_every_run
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient, some_in_every_run
 from harness.tests.support.small_disk import remount, small_disk
 from harness.tests.support.toy_sessions import header, record, write_load
 
@@ -154,9 +153,7 @@ def staged() -> Iterator[Callable[[str], Stage]]:
 
 
 @pytest.mark.parametrize("name", some_in_every_run(FAULTS, FEW, "each named fault in a real session"))
-def test_a_session_that_meets_a_fault_loses_nothing_and_goes_on(
-    name: str, staged: Callable[[str], Stage]
-) -> None:
+def test_a_session_goes_on_after_a_fault_and_loses_nothing(name: str, staged: Callable[[str], Stage]) -> None:
     fault = FAULTS[name]
     here = staged(fault.scene)
     with ExitStack() as stack:

@@ -14,8 +14,7 @@ import psutil
 from scipy import stats
 
 from harness.tests.chaos.stage import Stage, stage
-from harness.tests.support.available import only_when_long
-from harness.tests.support.patience import patient
+from harness.tests.support.available import only_when_long, patient
 
 N_TRIALS = 100
 EVERY_S = 0.25

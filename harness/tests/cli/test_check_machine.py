@@ -45,9 +45,8 @@ def test_the_newest_passport_is_printed_within_eighty_columns_and_compared(root:
 def with_spread(passport: Passport, sd: float, *, at_s: float, machine: str | None = None) -> Passport:
     lines = tuple(line.model_copy(update={"sd_log_ratio": sd}) for line in passport.lines)
     session, machine_id = f"passport/at-{at_s:g}", machine or passport.machine_id
-    return passport.model_copy(
-        update={"lines": lines, "started_epoch_s": at_s, "session": session, "machine_id": machine_id}
-    )
+    more = {"lines": lines, "started_epoch_s": at_s, "session": session, "machine_id": machine_id}
+    return passport.model_copy(update=more)
 
 
 def test_the_newest_earlier_passport_of_the_same_machine_is_compared_with(passport: Passport) -> None:
@@ -55,11 +54,9 @@ def test_the_newest_earlier_passport_of_the_same_machine_is_compared_with(passpo
     same = changes(now, [with_spread(passport, 0.055, at_s=50.0)])
     assert same and not any(change.changed for change in same)
     earlier = [
-        with_spread(passport, 0.02, at_s=10.0),
-        with_spread(passport, 0.01, at_s=60.0),
-        with_spread(passport, 0.02, at_s=90.0, machine="another"),
-        with_spread(passport, 0.02, at_s=200.0),
-    ]
+        with_spread(passport, 0.02, at_s=10.0), with_spread(passport, 0.01, at_s=60.0),
+        with_spread(passport, 0.02, at_s=90.0, machine="another"), with_spread(passport, 0.02, at_s=200.0),
+    ]  # fmt: skip
     noisier = changes(now, earlier)
     assert all(change.changed and change.ratio == pytest.approx(5.0) for change in noisier)
     assert {change.earlier for change in noisier} == {"passport/at-60"} and changes(now, earlier[2:]) == ()

@@ -20,10 +20,8 @@ from harness.toolchains import Jdk
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"))
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
+        yield started
 
 
 Check = Callable[..., tuple[int, str, str]]
@@ -59,12 +57,8 @@ def test_a_fit_machine_ends_with_0_and_says_for_which_roles(sshd: Sshd, check: C
 
 
 def test_what_makes_a_machine_unfit_is_said_and_it_ends_with_1(tmp_path: Path, check: Check) -> None:
-    strict = Sshd(tmp_path / "sshd", more="AllowTcpForwarding no")
-    strict.start()
-    try:
+    with Sshd(tmp_path / "sshd", more="AllowTcpForwarding no") as strict:
         code, out, _ = check(strict, "--host", "bighost", service_address="192.0.2.77")
-    finally:
-        strict.die()
     assert code == 1
     said = " ".join(out.split())
     assert "- service_address 192.0.2.77 is none of its addresses" in said
@@ -84,8 +78,7 @@ def test_a_host_that_is_not_known_or_not_there_ends_with_2_and_one_line(sshd: Ss
 
 
 def test_a_jdk_that_is_too_old_for_the_services_is_none() -> None:
-    eleven, old, new = (
-        Jdk(home=Path("/jdk"), version=name, vendor=None) for name in ("11.0.2", "17.0.9+9", "21.0.1")
-    )
+    names = ("11.0.2", "17.0.9+9", "21.0.1")
+    eleven, old, new = (Jdk(home=Path("/jdk"), version=name, vendor=None) for name in names)
     assert "its newest JDK is 17.0.9+9 and Java services need 21" in (no_java([eleven, old]) or "")
     assert "no JDK" in (no_java([]) or "") and no_java([old, new]) is None

@@ -13,19 +13,14 @@ import pytest
 from harness.definitions.claims import load_ledgers
 from harness.model.claim import ClaimVerdict
 from harness.tests.support.command import run_here
-from harness.tests.support.kept_tables import make_claims_project
+from harness.tests.support.kept_sessions import make_claims_project
 from harness.tests.support.sessions import REPOSITORY
 
 LEDGER = load_ledgers(REPOSITORY)
 NAMES = list(LEDGER)
 SESSIONS = (
-    "strings-startup",
-    "strings-warm",
-    "clients-hello",
-    "clients-craft",
-    "bank-rematch",
-    "bank-connections",
-)
+    "strings-startup", "strings-warm", "clients-hello", "clients-craft", "bank-rematch", "bank-connections",
+)  # fmt: skip
 VERDICTS = set(ClaimVerdict)
 
 

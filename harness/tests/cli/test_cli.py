@@ -70,9 +70,8 @@ def changed(root: Path, *changes: tuple[str, str]) -> Path:
 
 
 def test_every_command_can_be_built_and_its_help_teaches_with_examples() -> None:
-    names = re.findall(
-        r"^  ([a-z]+) ", CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1], re.MULTILINE
-    )
+    commands = CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1]
+    names = re.findall(r"^  ([a-z]+) ", commands, re.MULTILINE)
     assert {"check", "measure", "report", "trace"} < {*names}
     for name in names:
         shown = CliRunner().invoke(app, [name, "--help"])
@@ -119,9 +118,7 @@ def test_what_cannot_be_measured_is_one_line_with_what_to_do(
     assert not tiny_folder(root).folder.exists()
 
 
-def test_a_generator_among_others_that_is_not_here_is_a_row_with_its_reason_and_the_rest_is_planned(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_generator_that_is_missing_is_a_row_and_the_rest_is_planned(tmp_path: Path, cli: Cli) -> None:
     text = (make_session_project(tmp_path) / "harness/experiments/tiny.toml").read_text()
     more = text[text.index("[profiles.smoke.loads.few]") :].replace("loads.few", "loads.k6")
     factor = '[factors.generator]\nlocust = { load = "few" }\nk6 = { load = "k6" }\n\n'
@@ -197,9 +194,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     return root, trials
 
 
-def test_trace_leads_from_a_number_to_the_records_it_came_from(
-    traced: tuple[Path, list[str]], cli: Cli
-) -> None:
+def test_trace_leads_from_a_number_to_its_records(traced: tuple[Path, list[str]], cli: Cli) -> None:
     root, trials = traced
     for trial in cli.json(root, "trace", KEY)["trials"]:
         assert json.loads((root / trial["record"]).read_text())["planned"]["trial_id"] in trial["trial"]
@@ -212,9 +207,7 @@ def test_trace_leads_from_a_number_to_the_records_it_came_from(
     assert "no number has the key '4 ms'" in cli.refused(root, "trace", "4 ms")
 
 
-def test_trace_checks_that_each_trial_of_each_number_is_stored(
-    traced: tuple[Path, list[str]], cli: Cli
-) -> None:
+def test_trace_checks_that_each_trial_is_stored(traced: tuple[Path, list[str]], cli: Cli) -> None:
     root, trials = traced
     assert cli(root, "trace", "--check") == (0, f"4 numbers, {len(trials)} trials: 0 missing\n", "")
     text = (root / PUBLISHED).read_text("utf-8")
@@ -230,9 +223,7 @@ def test_trace_checks_that_each_trial_of_each_number_is_stored(
     ]
 
 
-def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(
-    traced: tuple[Path, list[str]], cli: Cli
-) -> None:
+def test_trace_lists_the_numbers_of_a_page(traced: tuple[Path, list[str]], cli: Cli) -> None:
     root, _ = traced
     assert "no paper was built here" in cli.refused(root, "trace", "--page", "2")
     (root / "paper" / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")

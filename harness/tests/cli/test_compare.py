@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.tests.support.command import run_here
-from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
+from harness.tests.support.generated_jtl import change_rows, users_wait, write_arms
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,8 @@ def test_options_may_stand_before_and_behind_both_arms(folder: Path) -> None:
 
 
 def test_exit_status_of_limits(folder: Path) -> None:
-    code, out, _ = run_here(
-        folder, "compare", "a", "--", "slow/b", "--fail-if", "p99 > 1.05", "--fail-if", "p50 > 9"
-    )
+    limits = ("--fail-if", "p99 > 1.05", "--fail-if", "p50 > 9")
+    code, out, _ = run_here(folder, "compare", "a", "--", "slow/b", *limits)
     assert code == 1 and "limit p99 > 1.05: exceeded" in out and "limit p50 > 9: kept" in out
     code, _, err = run_here(
         folder, "compare", "a/run0.jtl", "--", "slow/b/run0.jtl", "--fail-if", "p99 > 1.05"

@@ -17,7 +17,7 @@ from harness.rows import means
 from harness.rows.schema import records
 from harness.rows.session_results import Cell, Line
 from harness.tests.support.command import run_here
-from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.kept_sessions import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_folder
 
@@ -162,9 +162,7 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert code == 2 and "agrees with itself" in err
 
 
-def test_the_newest_session_is_taken_where_none_is_named_also_by_a_file_outside_the_project(
-    measured: Path, tmp_path: Path
-) -> None:
+def test_the_newest_session_is_taken_also_by_a_file_outside(measured: Path, tmp_path: Path) -> None:
     elsewhere = str(shutil.copy(measured / "harness/experiments/tiny.toml", tmp_path))
     for words, first in (
         (("tiny",), "tiny/smoke-local-1: "),
@@ -185,9 +183,7 @@ def test_the_newest_session_is_taken_where_none_is_named_also_by_a_file_outside_
         (("tiny", "--metric", "p98"), ("--metric", "p98", METRICS)),
     ],
 )
-def test_what_is_unknown_is_one_line_with_what_is_allowed(
-    measured: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
-) -> None:
+def test_the_unknown_is_one_line(measured: Path, arguments: tuple[str, ...], parts: tuple[str, ...]) -> None:
     code, out, err = rematch(measured, "results", *arguments)
     assert (code, out) == (2, "") and err.startswith("rematch: ") and err.count("\n") == 1
     assert all(part in err for part in parts)

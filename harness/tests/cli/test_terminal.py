@@ -22,7 +22,7 @@ from harness.model import CpuSpeed
 from harness.model.started import slowed_share
 from harness.tests.support.available import PROJECT
 from harness.tests.support.command import run_here
-from harness.tests.support.compared_arms import change_rows, write_arms
+from harness.tests.support.generated_jtl import change_rows, write_arms
 from harness.verify.page import VerifiedRow
 from harness.verify.simulated import Cell, VerifyResult
 
@@ -65,9 +65,7 @@ def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.Cap
     assert all(cell.name in text for cell in cells)
 
 
-def test_check_prints_each_missing_tool_with_purpose_and_install_step(
-    columns: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_prints_missing_tools_with_the_step(columns: int, capsys: pytest.CaptureFixture[str]) -> None:
     print_missing(TOOLS)
     text = words_that_fit(capsys.readouterr().out, columns)
     assert text.index("required, not usable:") < text.index("optional, not usable:")
@@ -75,9 +73,7 @@ def test_check_prints_each_missing_tool_with_purpose_and_install_step(
         assert words(f"{tool['name']} (missing): {tool['why']} install with: {tool['how_to_get']}") in text
 
 
-def test_list_shows_every_title_whole_in_a_column_wide_enough(
-    columns: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_shows_every_title_in_a_wide_column(columns: int, capsys: pytest.CaptureFixture[str]) -> None:
     titles = {name: load_study(PROJECT, name).experiment.title for name in experiment_files(PROJECT)}
     profile = {"trials": 10_000, "expected_s": 36_000.0}
     facts = {"profiles": {"quick": profile}, "levels_unavailable": {}, "variants": {"a": "no"}}
@@ -137,9 +133,7 @@ def test_the_slowest_cpu_counts_and_what_could_not_be_read_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(("slowed", "n_remarks"), [(0.27, 1), (0.04, 0), (None, 0)])
-def test_a_slowed_machine_is_remarked_and_one_at_its_speed_is_not(
-    slowed: float | None, n_remarks: int
-) -> None:
+def test_a_slowed_machine_is_remarked_and_a_fast_one_not(slowed: float | None, n_remarks: int) -> None:
     remarks = remarks_on(8, False, 100_000, QUIET | {"slowed_share": slowed})
     assert len(remarks) == n_remarks
     assert all(remark.startswith("its CPUs are 27% slower than at their best") for remark in remarks)

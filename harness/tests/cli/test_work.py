@@ -37,9 +37,7 @@ LOOKING = (*LATER, "pyarrow", "scipy", "docker", "harness.places.hosts.ssh.host"
     ],
     ids=["help", "help of one", "no file", "small file", "list", "list one", "dry run"],
 )  # fmt: skip
-def test_a_command_imports_no_library_that_it_does_not_need(
-    words: list[str], libraries: tuple[str, ...], code: int
-) -> None:
+def test_a_command_imports_what_it_needs(words: list[str], libraries: tuple[str, ...], code: int) -> None:
     program = (
         f"import sys\nsys.argv = ['rematch', *{words!r}]\nfrom harness.cli import main\n"
         "try:\n    main()\n"
@@ -82,9 +80,7 @@ def without_measuring(*words: str) -> subprocess.CompletedProcess[str]:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
-def test_a_plan_and_a_list_need_no_package_of_measuring(
-    words: list[str], code: tuple[int, ...], said: str
-) -> None:
+def test_a_plan_and_a_list_need_no_measuring_side(words: list[str], code: tuple[int, ...], said: str) -> None:
     done = without_measuring(*words)
     assert done.returncode in code, done.stderr
     out = re.sub(r"\n +", " ", done.stdout) if words == ["list"] else done.stdout
@@ -98,9 +94,7 @@ def test_what_a_command_cannot_do_without_a_package_is_one_line_that_says_what_f
     assert "the Python package docker is missing: it is required to measure services in containers" in line
 
 
-def test_a_plan_is_told_where_its_only_generator_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_tells_that_its_generator_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_session_project(tmp_path)
     path = root / "harness/experiments/tiny.toml"
     path.write_text(path.read_text().replace('"locust"', '"k6"'))

@@ -10,9 +10,7 @@ import pytest
 from harness.errors import InputError
 from harness.report.compare.reading import RunFiles, read_run, runs_named
 from harness.report.compare.result import METRICS, QUANTILES
-from harness.tests.support.compared_arms import users_wait, write_arms
-from harness.tests.support.generated_jtl import write_load
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file, users_wait, write_arms, write_load
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 FILES = [
@@ -50,11 +48,8 @@ def test_a_run_of_several_generators_has_the_numbers_of_all_their_requests(tmp_p
         (tmp_path / f"gen{number}.jtl").write_text("\n".join([head, *some, ""]))
     merged, alone = read_run(one(*sorted(tmp_path.glob("gen*")))), read_run(one(whole))
     assert dict(merged.values) == pytest.approx(dict(alone.values), rel=1e-12)
-    assert (merged.n_requests, merged.users, merged.rate_per_s) == (
-        alone.n_requests,
-        alone.users,
-        alone.rate_per_s,
-    )
+    for name in ("n_requests", "users", "rate_per_s"):
+        assert getattr(merged, name) == getattr(alone, name)
     assert merged.loop == alone.loop == "closed"
 
 
@@ -85,9 +80,7 @@ def test_files_are_runs_and_folders_hold_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["none.jtl", "none+other", "empty"])
-def test_words_that_name_nothing_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
-) -> None:
+def test_names_of_nothing_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as refused:

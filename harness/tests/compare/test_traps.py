@@ -20,11 +20,10 @@ from harness.report.compare.comparing import compare_files
 from harness.report.compare.reading import read_run, runs_named
 from harness.report.compare.result import LATENCIES, Comparison
 from harness.report.compare.traps import NEVER_ACCEPTED, TRAPS, find_traps
-from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
-from harness.tests.support.generated_jtl import Load, open_load, write_load
+from harness.tests.support import generated_jtl as jtl
 
 BARE = ("timeStamp", "elapsed", "label", "responseCode", "success")
-Made = Callable[[int], Load]
+Made = Callable[[int], jtl.Load]
 
 
 def compared(a: Path, b: Path, **options: Any) -> Comparison:
@@ -40,24 +39,24 @@ def withheld(found: Comparison) -> set[str]:
 
 
 def arrivals(rate_per_s: float, n: int = 3000) -> Made:
-    return lambda seed: open_load(n, rate_per_s, 0.02, seed=seed)
+    return lambda seed: jtl.open_load(n, rate_per_s, 0.02, seed=seed)
 
 
-def cold(seed: int) -> Load:
-    load = open_load(3000, 50.0, 0.02, seed=seed)
+def cold(seed: int) -> jtl.Load:
+    load = jtl.open_load(3000, 50.0, 0.02, seed=seed)
     return replace(load, latency=np.where(load.start < 12, 3 * load.latency, load.latency))
 
 
-def users_come(seed: int) -> Load:
+def users_come(seed: int) -> jtl.Load:
     """One user after the other, over two fifths of the run."""
-    load = users_wait(seed, each=400)
+    load = jtl.users_wait(seed, each=400)
     late = load.thread / load.thread.max() * 0.4 * load.start.max()
     return replace(load, start=load.start + late, threads=np.minimum(load.threads, 1 + load.thread))
 
 
 def change_all(arm: Path, change: Callable[[int, dict[str, str]], None]) -> None:
     for path in sorted(arm.iterdir()):
-        change_rows(path, change)
+        jtl.change_rows(path, change)
 
 
 def set_in(column: str, *values: str) -> Callable[[Path, Path], None]:
@@ -87,7 +86,7 @@ def mix(a: Path, b: Path) -> None:
 def failing(a: Path, b: Path) -> None:
     failed = {"elapsed": "1", "Latency": "1", "Connect": "0", "success": "false", "responseCode": "500"}
     for number, path in enumerate(sorted(b.iterdir())):
-        change_rows(path, lambda n, row, every=8 + number: row.update({} if n % every else failed))  # type: ignore[misc]
+        jtl.change_rows(path, lambda n, row, every=8 + number: row.update({} if n % every else failed))  # type: ignore[misc]
 
 
 def jumping(seconds: int) -> Callable[[Path, Path], None]:
@@ -98,7 +97,7 @@ def jumping(seconds: int) -> Callable[[Path, Path], None]:
             if number > n // 2:
                 row["timeStamp"] = str(int(row["timeStamp"]) + 1000 * seconds)
 
-        change_rows(b / "run1.jtl", jump)
+        jtl.change_rows(b / "run1.jtl", jump)
 
     return change
 
@@ -121,8 +120,8 @@ class Case(NamedTuple):
 
     trap: str
     text: str = ""
-    a: Made = users_wait
-    b: Made = users_wait
+    a: Made = jtl.users_wait
+    b: Made = jtl.users_wait
     change: Callable[[Path, Path], None] | None = None
     withheld: set[str] | None = None
     options: dict[str, Any] = {}  # noqa: RUF012  # nobody changes it
@@ -135,7 +134,7 @@ ORDERS = {
 CASES = {
     "rates": Case("different_rates", a=arrivals(50.0), b=arrivals(75.0), withheld={"throughput", *LATENCIES} - {"p99.9"}),
     "loops": Case("different_loops", "open", b=arrivals(50.0)),
-    "users": Case("different_loops", "A had 10 users, B 20", b=lambda seed: users_wait(seed, users=20)),
+    "users": Case("different_loops", "A had 10 users, B 20", b=lambda seed: jtl.users_wait(seed, users=20)),
     "generators": Case("different_machines", change=set_in("Hostname", "gen1", "gen2"), withheld=set()),
     "services": Case("different_machines", change=set_in("URL", "http://a/x", "http://b/x"), withheld=set()),
     **{name: Case("order_confounded", options={"order": order}) for name, order in ORDERS.items()},
@@ -159,7 +158,7 @@ AMONG_OTHERS = {"units of an arm", "a short run", "users come", "a clock set bac
 @pytest.mark.parametrize("name", CASES)
 def test_a_trap_is_named_and_withholds_its_verdicts(name: str, tmp_path: Path) -> None:
     case = CASES[name]
-    a, b = write_arms(tmp_path, case.a, case.b, **case.options)
+    a, b = jtl.write_arms(tmp_path, case.a, case.b, **case.options)
     if case.change is not None:
         case.change(a, b)
     found = compared(a, b)
@@ -187,33 +186,33 @@ def test_a_trap_is_named_and_withholds_its_verdicts(name: str, tmp_path: Path) -
 @pytest.mark.parametrize("seed", range(3))
 def test_good_arms_fall_into_none(tmp_path: Path, seed: int) -> None:
     assert len(TRAPS) == 12
-    found = compared(*write_arms(tmp_path / "users", *[lambda s: users_wait(s + 100 * seed)] * 2))
+    found = compared(*jtl.write_arms(tmp_path / "users", *[lambda s: jtl.users_wait(s + 100 * seed)] * 2))
     assert found.traps == () and found.warnings == ()
     assert {row.metric: row.verdict for row in found.rows if row.verdict is None} == {"p99.9": None}
     assert not [row for row in found.rows if row.verdict is Verdict.DIFFERENT]
-    assert named(compared(*write_arms(tmp_path / "open", arrivals(50.0), arrivals(50.0)))) == []
+    assert named(compared(*jtl.write_arms(tmp_path / "open", arrivals(50.0), arrivals(50.0)))) == []
 
 
 def test_one_run_an_arm_has_no_verdict_and_no_p(tmp_path: Path) -> None:
-    found = compared(*write_arms(tmp_path / "each", order=((0,), (1,))))
+    found = compared(*jtl.write_arms(tmp_path / "each", order=((0,), (1,))))
     row = found.row("mean")
     assert named(found) == ["one_run"] and row is not None
     assert row.ratio is not None and row.low is None and row.verdict is None
     assert row.why == "one run each: no verdict" and {row.p_adjusted for row in found.rows} == {None}
-    found = compared(*write_arms(tmp_path / "one", order=((1,), (0, 2, 3))))
+    found = compared(*jtl.write_arms(tmp_path / "one", order=((1,), (0, 2, 3))))
     assert found.traps[0].text.startswith("one run in arm A: no verdict")
 
 
 def test_units_that_a_file_contradicts_by_itself(tmp_path: Path) -> None:
-    a, b = write_arms(tmp_path)
-    write_load(b / "run0.jtl", users_wait(77), elapsed_per_s=1e6)
+    a, b = jtl.write_arms(tmp_path)
+    jtl.write_load(b / "run0.jtl", jtl.users_wait(77), elapsed_per_s=1e6)
     found = compared(a, b)
     assert "mixed_units" in named(found) and withheld(found) >= {"mean", "p50", "p99"}
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_same_file_in_both_arms_or_twice_in_one(tmp_path: Path, packed: bool) -> None:
-    a, b = write_arms(tmp_path)
+    a, b = jtl.write_arms(tmp_path)
     if packed:
         (b / "copy.jtl").write_bytes(gzip.compress((a / "run1.jtl").read_bytes()))
     else:
@@ -225,11 +224,12 @@ def test_the_same_file_in_both_arms_or_twice_in_one(tmp_path: Path, packed: bool
 @pytest.mark.parametrize("name", [*NEVER_ACCEPTED, "no_such"])
 def test_what_leaves_nothing_to_say_cannot_be_accepted(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="--accept"):
-        compared(*write_arms(tmp_path), accept=[name])
+        compared(*jtl.write_arms(tmp_path), accept=[name])
 
 
 def test_one_run_whose_rhythm_misleads_makes_no_other_loop(tmp_path: Path) -> None:
-    arms = [[read_run(one) for one in runs_named([str(folder)], "A")[0]] for folder in write_arms(tmp_path)]
+    folders = jtl.write_arms(tmp_path)
+    arms = [[read_run(one) for one in runs_named([str(folder)], "A")[0]] for folder in folders]
     arms[1][2] = replace(arms[1][2], loop="open", users=None)
     assert find_traps((arms[0], arms[1])) == ()
     unknown = [replace(run, loop="cannot say", users=None) for run in arms[0]]

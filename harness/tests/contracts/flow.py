@@ -39,9 +39,7 @@ def offered(
 class FlowContract:
     """The rules of closed loops, for tools that can be given a number of passes per user."""
 
-    def test_data_from_one_answer_reaches_the_requests_after_it(
-        self, generator: LoadGenerator, tmp_path: Path
-    ) -> None:
+    def test_data_of_one_answer_reaches_later_steps(self, generator: LoadGenerator, tmp_path: Path) -> None:
         with accounts_server() as server:
             summary = offered(generator, server, tmp_path, ClosedLoad(users=2, loops=5), transfer_flow())
         assert summary.errors_by_kind == {}
@@ -58,9 +56,7 @@ class FlowContract:
         )
         assert used == dict.fromkeys(server.owners, 1)  # every pass used its own accounts, each once
 
-    def test_after_a_wrong_answer_the_rest_of_the_pass_is_not_sent(
-        self, generator: LoadGenerator, tmp_path: Path
-    ) -> None:
+    def test_a_wrong_answer_ends_its_pass_at_once(self, generator: LoadGenerator, tmp_path: Path) -> None:
         faults = (None, *FAULTS)
         with accounts_server(faults) as server:
             summary = offered(generator, server, tmp_path, ClosedLoad(users=1, loops=10), open_and_show())
@@ -86,9 +82,7 @@ class OpenFlowContract:
     #: How the tool can space arrivals; every one can do so evenly.
     spacings: tuple[str, ...] = ("poisson", "constant")
 
-    def test_an_arrival_is_one_pass_and_ends_at_its_first_wrong_answer(
-        self, generator: LoadGenerator, tmp_path: Path
-    ) -> None:
+    def test_an_arrival_is_one_pass_up_to_an_error(self, generator: LoadGenerator, tmp_path: Path) -> None:
         profile = OpenLoad.model_validate(
             {"rate_per_s": 20.0, "duration_s": 1.0, "arrivals": self.spacings[0]}
         )

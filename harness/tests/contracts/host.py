@@ -13,8 +13,8 @@ import pytest
 from harness.agent.processes import alive, group_members, read_stat
 from harness.errors import HostError
 from harness.places.hosts.base import Command, Host, Process
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 
 
 class HostContract:
@@ -33,16 +33,14 @@ class HostContract:
     @pytest.fixture
     def spawn(self, host: Host, tmp_path: Path) -> Callable[..., Process]:
         def start(*argv: str, cpus: tuple[int, ...] | None = None) -> Process:
-            return host.spawn(
-                Command(argv=argv, folder=tmp_path, cpus=cpus, stdout=Path("out"), stderr=Path("err"))
-            )
+            out, err = Path("out"), Path("err")
+            return host.spawn(Command(argv=argv, folder=tmp_path, cpus=cpus, stdout=out, stderr=err))
 
         return start
 
     def test_run_returns_what_the_command_said_and_how_it_ended(self, host: Host, tmp_path: Path) -> None:
-        done = host.run(
-            Command(argv=("sh", "-c", "echo out; echo err >&2; exit 7"), folder=tmp_path), patient(20)
-        )
+        words = ("sh", "-c", "echo out; echo err >&2; exit 7")
+        done = host.run(Command(argv=words, folder=tmp_path), patient(20))
         assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
 
     def test_words_reach_the_program_as_they_are(self, host: Host, tmp_path: Path, python: str) -> None:
@@ -91,9 +89,7 @@ class HostContract:
         process.stop(5)
         assert not alive(process.pid, process.start_ticks)
 
-    def test_a_process_that_ended_before_anybody_looked_tells_its_cpu_time(
-        self, spawn: Callable[..., Process], python: str
-    ) -> None:
+    def test_an_ended_process_tells_its_cpu_time(self, spawn: Callable[..., Process], python: str) -> None:
         burn = "import os, time\nwhile time.process_time() < 0.4: pass\nif os.fork() == 0:\n"
         burn += "    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.wait()"
         process = spawn(python, "-c", burn)
@@ -104,9 +100,7 @@ class HostContract:
             cpu_s is not None and cpu_s >= 0.55
         )  # children count in hundredths, and Python's clock began with the launcher
 
-    def test_a_process_runs_on_the_cpus_it_was_given_and_obeys_sigterm(
-        self, spawn: Callable[..., Process], tmp_path: Path
-    ) -> None:
+    def test_its_cpus_and_sigterm_are_obeyed(self, spawn: Callable[..., Process], tmp_path: Path) -> None:
         last = max(os.sched_getaffinity(0))
         process = spawn("sh", "-c", "pwd; echo err >&2; exec sleep 60", cpus=(last,))
         assert os.sched_getaffinity(process.pid) == {last}
@@ -116,18 +110,14 @@ class HostContract:
         assert (stopped.signal, stopped.exit_code) == ("SIGTERM", 143)
         assert process.stop(20) == stopped
 
-    def test_a_process_that_ignores_sigterm_is_killed_with_its_children(
-        self, spawn: Callable[..., Process], tmp_path: Path
-    ) -> None:
+    def test_a_deaf_tree_of_processes_is_killed(self, spawn: Callable[..., Process], tmp_path: Path) -> None:
         process = spawn("sh", "-c", "trap '' TERM; sleep 60 & touch deaf; while :; do sleep 60; done")
         assert eventually((tmp_path / "deaf").exists)
         stopped = process.stop(0.1)
         assert (stopped.signal, stopped.exit_code) == ("SIGKILL", 137)
         assert group_members(process.pid, process.start_ticks) == ()
 
-    def test_children_of_a_process_that_ended_by_itself_are_gone_after_stop(
-        self, spawn: Callable[..., Process]
-    ) -> None:
+    def test_children_of_an_ended_process_are_gone_after_stop(self, spawn: Callable[..., Process]) -> None:
         process = spawn("sh", "-c", "sleep 62 & exit 5")
         assert process.wait(patient(20)) == 5
         assert group_members(process.pid, process.start_ticks) != ()

@@ -14,8 +14,8 @@ from harness.errors import InputError, TrialFailure
 from harness.measure.runner.start_up import wait_first_response
 from harness.model import Outcome, StartUp
 from harness.places.launchers.base import Instance
+from harness.tests.support.available import patient
 from harness.tests.support.instances import CONTRACT, Started, eventually
-from harness.tests.support.patience import patient
 from harness.workloads import load_all_requests
 
 HELLO = load_all_requests(CONTRACT)[0]
@@ -58,9 +58,7 @@ class LauncherContract:
         answered(project, other)
         other.stop()
 
-    def test_an_obedient_service_is_stopped_by_sigterm_and_the_record_says_so(
-        self, project: AProject
-    ) -> None:
+    def test_an_obedient_service_ends_by_sigterm_as_the_record_says(self, project: AProject) -> None:
         instance = project.launch()
         answered(project, instance)
         assert instance.record.exit_code is None

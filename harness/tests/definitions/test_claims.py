@@ -13,7 +13,7 @@ from harness.definitions.claims import load_claims
 from harness.errors import InputError
 from harness.model.claim import Claim
 from harness.project import EXPERIMENTS, LEDGERS
-from harness.tests.support.kept_tables import make_claims_project
+from harness.tests.support.kept_sessions import make_claims_project
 from harness.tests.support.sessions import REPOSITORY
 
 #: Letter of a claim -> how many there are.
@@ -48,12 +48,10 @@ def test_every_metric_is_a_column_of_what_is_measured(ledger: dict[str, Claim]) 
 
 #: Source -> the mixes of requests that are its article's: of the bank's rematch also in the same shares, one by one.
 REQUESTS = {
-    "nikitsenka2018": {"original"},
-    "kirichenko2020": {"rematch", "independent"},
-    "tivrfoa2024": {"hello", "hello-published", "hello-minors", "db"},
-    "nelson2020": {"hello"},
+    "nikitsenka2018": {"original"}, "kirichenko2020": {"rematch", "independent"},
+    "tivrfoa2024": {"hello", "hello-published", "hello-minors", "db"}, "nelson2020": {"hello"},
     "nelson2026": {"work-128", "work-8192"},
-}
+}  # fmt: skip
 
 
 def test_what_judges_a_claim_of_an_article_asks_the_articles_requests(ledger: dict[str, Claim]) -> None:

@@ -181,9 +181,7 @@ def declaring(root: Path, declared: str) -> str:
         ('metric = "throughput_per_s"', ["metric", "did you mean 'metrics'"]),
     ],
 )  # fmt: skip
-def test_a_declared_comparison_names_only_what_the_experiment_has(
-    root: Path, declared: str, words: list[str]
-) -> None:
+def test_a_comparison_names_what_the_experiment_has(root: Path, declared: str, words: list[str]) -> None:
     with pytest.raises(InputError) as problem:
         load_study(root, declaring(root, declared))
     assert all(word in str(problem.value) for word in words), str(problem.value)

@@ -54,22 +54,14 @@ def test_tables_merge_values_win_lists_are_replaced_and_false_takes_a_table_out(
     loads.two = false
     """
     assert merged(tmp_path, own, base=BASE) == {
-        "mix": "work",
-        "backing": {"seed": "small", "index": False},
-        "variants": {
-            "java": {
-                "implementation": "java-helidon",
-                "settings": {"face": "matched"},
-                "runtime": {"gc": "g1", "jvm_flags": ["-b"]},
-            }
-        },
-        "profiles": {
-            "quick": {
-                "blocks": 5,
-                "loads": {"one": {"generator": "wrk", "profile": {"model": "closed", "users": 8}}},
-            }
-        },
-    }
+        "mix": "work", "backing": {"seed": "small", "index": False},
+        "variants": {"java": {
+            "implementation": "java-helidon", "settings": {"face": "matched"}, "runtime": {"gc": "g1", "jvm_flags": ["-b"]},
+        }},
+        "profiles": {"quick": {
+            "blocks": 5, "loads": {"one": {"generator": "wrk", "profile": {"model": "closed", "users": 8}}},
+        }},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -82,16 +74,12 @@ def test_tables_merge_values_win_lists_are_replaced_and_false_takes_a_table_out(
         ('[variants]\nother = { extends = "go" }\ngo = {}', ["other", "go"]),
     ],
 )
-def test_the_variants_are_those_that_are_named_in_that_order_or_else_all(
-    tmp_path: Path, own: str, names: list[str]
-) -> None:
+def test_the_variants_are_those_named_in_order_or_all(tmp_path: Path, own: str, names: list[str]) -> None:
     variants = merged(tmp_path, f'extends = "base"\n{own}', base=BASE)["variants"]
     assert list(variants) == names
 
 
-def test_a_variant_extends_another_and_all_variants_lies_between_what_it_inherits_and_its_own(
-    tmp_path: Path,
-) -> None:
+def test_a_variant_extends_another_and_all_variants_lies_between_both(tmp_path: Path) -> None:
     own = """
     extends = "base"
     [all_variants]

@@ -72,9 +72,7 @@ def test_a_heap_is_a_size_or_a_multiple_and_a_limit_a_size_or_what_another_holds
         ),
     ],
 )
-def test_what_cannot_be_measured_is_one_line(
-    tmp_path: Path, before: str, after: str, words: list[str]
-) -> None:
+def test_the_unmeasurable_is_one_line(tmp_path: Path, before: str, after: str, words: list[str]) -> None:
     with pytest.raises(InputError) as said:
         load_study(ROOT, str(changed(tmp_path, before, after)))
     assert "\n" not in str(said.value)

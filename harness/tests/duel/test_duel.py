@@ -49,18 +49,14 @@ def place(tmp_path: Path) -> Workspace:
 
 
 def experiment_of(place: Workspace, folder: Path, rate: Rate | None = None, **java: int) -> Any:
-    sides = tuple(
-        Side(label=name, source=place.service_toml.parent, what=name, java=java.get(name))
-        for name in ("old", "new")
-    )
+    toml = place.service_toml.parent
+    sides = tuple(Side(label=name, source=toml, what=name, java=java.get(name)) for name in ("old", "new"))
     duel = set_up(place, (sides[0], sides[1]), folder / "duel", rate=rate)
     assert duel.variant(duel.sides[0]).runtime.cpus == 2
     return load_study(PROJECT, str(duel.experiment)).experiment
 
 
-def test_users_duration_blocks_warm_up_and_cpus_are_those_of_the_experiment(
-    place: Workspace, tmp_path: Path
-) -> None:
+def test_users_duration_blocks_and_cpus_are_those_of_the_experiment(place: Workspace, tmp_path: Path) -> None:
     found = experiment_of(place, tmp_path, new=25)
     assert (found.reference, list(found.variants), found.load) == ("old", ["old", "new"], "users")
     assert [one.runtime.cpus for one in found.variants.values()] == [2, 2]
@@ -107,10 +103,7 @@ def test_two_releases_of_the_jdk_run_the_same_sources(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_version_is_refused(first: str, second: str, said: str, tmp_path: Path) -> None:
-    with (
-        pytest.raises(InputError, match=said),
-        sides(first, second, tmp_path),
-    ):
+    with pytest.raises(InputError, match=said), sides(first, second, tmp_path):
         pass
 
 
@@ -177,9 +170,7 @@ def test_a_ref_without_the_service_is_refused(ref: str, said: str, service: Path
         pass
 
 
-def test_a_hooks_environment_does_not_name_another_repository(
-    service: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hook_names_no_repository(service: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "-q", "other")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
     with sides("one", "two", service) as (first, _):

@@ -76,9 +76,7 @@ def newest(root: Path, *, bundled: bool = True) -> str | None:
 @pytest.mark.parametrize(
     ("n_noisy", "read"), [(10, "smoke-local-2"), (6, "smoke-local-2"), (5, "smoke-local-1")]
 )
-def test_a_session_disturbed_in_most_of_its_trials_is_not_read_where_another_is_complete(
-    tmp_path: Path, n_noisy: int, read: str
-) -> None:
+def test_a_mostly_disturbed_session_gives_way_to_another(tmp_path: Path, n_noisy: int, read: str) -> None:
     make_session(tmp_path, bundled=True, seed=2)
     disturbed = make_session(tmp_path, bundled=True, seed=1, began_s=HOUR_S, n_noisy=n_noisy)
     assert len(trial_ids(disturbed)) == 10

@@ -41,10 +41,7 @@ SLACK_PIXELS = 1.5
 LEAST_POINTS = 8.0
 _TEX_POINTS_PER_INCH = 72.27
 #: Width as drawn -> the least width as printed: in the appendix a figure of one column has .485 of a page's 516 points.
-PRINTED_INCHES = {
-    COLUMN_INCHES: 0.485 * 516 / _TEX_POINTS_PER_INCH,
-    PAGE_INCHES: 516 / _TEX_POINTS_PER_INCH,
-}
+PRINTED_INCHES = {COLUMN_INCHES: 0.485 * 516 / _TEX_POINTS_PER_INCH, PAGE_INCHES: 516 / _TEX_POINTS_PER_INCH}
 
 
 def ratios() -> Figure:
@@ -168,9 +165,7 @@ def trials() -> pd.DataFrame:
     return made_up_trials()
 
 
-def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_beside(
-    trials: pd.DataFrame,
-) -> None:
+def test_colour_is_the_language_and_shape_the_implementation_everywhere(trials: pd.DataFrame) -> None:
     look = variant_styles(trials)
     assert variant_styles(trials[trials["variant"] == "java-helidon"])["java-helidon"] == look["java-helidon"]
     assert look["go-kit"].colour == look["go-nethttp"].colour != look["java-helidon"].colour
@@ -179,9 +174,7 @@ def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_besi
     assert look["go-kit"].marker != look["go-nethttp"].marker
 
 
-def test_a_caption_counts_excluded_trials_and_names_the_services_that_were_young(
-    trials: pd.DataFrame,
-) -> None:
+def test_a_caption_counts_excluded_trials_and_names_young_services(trials: pd.DataFrame) -> None:
     trials["duplicate"] = False
     assert "second time" not in describe(trials)
     trials.loc[1, "duplicate"] = True
@@ -197,9 +190,7 @@ def test_a_caption_counts_excluded_trials_and_names_the_services_that_were_young
     assert describe(aged[aged["label"] == "Go"]).endswith("measured for 5.00 s each.")
 
 
-def test_ticks_of_a_log_scale_are_short_and_one_with_little_room_has_the_two_that_lie_furthest_apart() -> (
-    None
-):
+def test_ticks_of_a_log_scale_are_short_and_the_two_furthest_apart_stand_where_room_is_little() -> None:
     axes = canvas(1, 1, width=6, height=2)[1][0, 0]
     axes.plot([1, 10_000_000], [1, 1])
     log_scale(axes, "x")

@@ -60,9 +60,7 @@ def test_a_small_gzip_file_is_unpacked_in_pieces_and_whole(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("line", [b"x", "\N{LATIN SMALL LETTER E WITH ACUTE}".encode("cp1252")])
-def test_a_line_without_end_is_not_kept_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes
-) -> None:
+def test_an_endless_line_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
     monkeypatch.setattr(source, "PIECE_BYTES", 1000)
     monkeypatch.setattr(source, "LONGEST_RECORD_BYTES", 5000)
     path = write(tmp_path, line * 50_000)

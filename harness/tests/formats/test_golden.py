@@ -111,9 +111,7 @@ def test_the_numbers_of_a_captured_log(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_the_numbers_of_a_captured_file_with_arrow_and_row_by_row(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_numbers_of_a_file_by_arrow_and_row_by_row(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "ARROWS_BYTES", 0)  # for small files, too
     assert_same(facts(name), EXPECTED[name], name)
     monkeypatch.setattr(rows, "_quickly", lambda block, layout, wanted: None)

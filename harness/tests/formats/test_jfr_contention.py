@@ -13,8 +13,8 @@ from harness.measure.runner.snapshots import keep_contention
 from harness.places.hosts.base import Command
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.arguments import recording_flags
-from harness.tests.support.patience import patient
-from harness.tests.support.tiny_java import reference_jdk
+from harness.tests.support.available import patient
+from harness.tests.support.tools_here import reference_jdk
 
 WAITING = """
 public class Waiting {
@@ -49,9 +49,8 @@ def recorded(folder: Path, program: str) -> str:
     jdk, host = reference_jdk(), LocalHost()
     (folder / "Waiting.java").write_text(program)
     flags = recording_flags(compilations=False, locks=True)
-    done = host.run(
-        Command(argv=(str(jdk.home / "bin" / "java"), *flags, "Waiting.java"), folder=folder), patient(60.0)
-    )
+    argv = (str(jdk.home / "bin" / "java"), *flags, "Waiting.java")
+    done = host.run(Command(argv=argv, folder=folder), patient(60.0))
     assert done.exit_code == 0, done.stderr
     assert keep_contention(host, jdk.home / "bin" / "jfr", folder, folder)
     return (folder / CONTENTION).read_text("utf-8")

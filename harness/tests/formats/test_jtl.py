@@ -56,9 +56,6 @@ def test_without_time_stamps_there_are_latencies_but_no_duration(tmp_path: Path)
     assert any("timeStamp" in note for note in table.notes)
 
 
-# --- forms of the same content ---------------------------------------------------------------------
-
-
 def test_one_latin_1_line_does_not_spoil_the_utf_8_ones(tmp_path: Path) -> None:
     lines = [HEADER, "1,2,grüße,200,true,,0", "3,4,größe,200,true,,0", ""]
     data = "\n".join(lines[:2]).encode() + b"\n" + "\n".join(lines[2:]).encode("latin-1")
@@ -98,15 +95,10 @@ def test_cells_may_be_set_apart_by_another_sign(tmp_path: Path, sign: str) -> No
     assert facts(read_jtl(write(tmp_path, text.replace(",", sign)))) == EXPECTED[:1]
 
 
-# --- damage ----------------------------------------------------------------------------------------
-
-
 @given(cut=st.integers(0, len(TEXT.encode())))
 @example(cut=len(TEXT) - 1)
 @SMALL
-def test_a_file_cut_anywhere_keeps_every_complete_row_and_raises_nothing_but_input_errors(
-    tmp_path: Path, cut: int
-) -> None:
+def test_a_file_cut_anywhere_keeps_complete_rows_or_is_an_input_error(tmp_path: Path, cut: int) -> None:
     data = TEXT.encode()[:cut]
     records = [TEXT.index(row) + len(row) for row in ROWS]  # ASCII: characters are bytes
     n_complete = sum(end <= cut for end in records)
@@ -134,9 +126,7 @@ def test_a_row_that_cannot_be_read_is_counted_and_the_first_is_shown_with_its_li
     assert "line 5" in str(table.unreadable)
 
 
-def test_a_row_cut_inside_quotes_costs_itself_and_not_its_successors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_cut_inside_quotes_costs_itself_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "\n".join([HEADER, ROWS[0], '1795261972665,3,hello,500,false,"Test fai', *ROWS, ""])
     for n in (1, 60):
         with monkeypatch.context() as patch:
@@ -147,9 +137,7 @@ def test_a_row_cut_inside_quotes_costs_itself_and_not_its_successors(
         assert table.unreadable.n == 1
 
 
-def test_a_quote_that_never_closes_does_not_eat_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_open_quote_does_not_eat_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "BLOCK_BYTES", 200)
     monkeypatch.setattr(source, "LONGEST_RECORD_BYTES", 600)
     monkeypatch.setattr(source, "PIECE_BYTES", 50)
@@ -171,9 +159,7 @@ def test_a_quote_that_never_closes_does_not_eat_the_file(
         ("timeStamp,elapsed\nlast tuesday,3\n", "timestamp_format=ms"),
     ],
 )
-def test_what_cannot_be_read_is_one_line_with_the_file_and_what_is_allowed(
-    tmp_path: Path, content: str, said: str
-) -> None:
+def test_what_cannot_be_read_is_one_line_with_what_may_be(tmp_path: Path, content: str, said: str) -> None:
     path = write(tmp_path, content)
     with pytest.raises(InputError) as caught:
         read_any(path)

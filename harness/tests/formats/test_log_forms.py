@@ -13,20 +13,10 @@ import pytest
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
 from harness.formats.runtime_log import read_runtime_log
-from harness.tests.support.log_forms import (
-    CARRIERS,
-    PAUSES,
-    START_S,
-    carried,
-    go_lines,
-    jvm_lines,
-    text_of,
-    uptime,
-)
-from harness.tests.support.runtime_logs import read_log
+from harness.tests.support import log_forms as logs
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-every_carrier = pytest.mark.parametrize("carrier", CARRIERS)
+every_carrier = pytest.mark.parametrize("carrier", logs.CARRIERS)
 
 
 def spans(log: GcLog) -> list[tuple[float, float, str]]:
@@ -35,26 +25,24 @@ def spans(log: GcLog) -> list[tuple[float, float, str]]:
 
 @every_carrier
 @pytest.mark.parametrize("decorators", ["wall", "uptime"])
-def test_a_jvms_log_has_the_same_pauses_whatever_stands_around_its_lines(
-    carrier: str, decorators: str
-) -> None:
-    lines = jvm_lines() if decorators == "wall" else jvm_lines(decorators=uptime)
-    plain = read_log(text_of(lines), process_start_epoch_s=START_S)
-    log = read_log(carried(lines, carrier), process_start_epoch_s=START_S)
-    assert len(plain.events) == len(PAUSES) and plain.n_unknown == 0
-    assert plain.events[0].end_s == pytest.approx(START_S + PAUSES[0][0], abs=2e-3)
+def test_a_jvms_log_has_the_same_pauses_whatever_its_carrier(carrier: str, decorators: str) -> None:
+    lines = logs.jvm_lines() if decorators == "wall" else logs.jvm_lines(decorators=logs.uptime)
+    plain = logs.read_log(logs.text_of(lines), process_start_epoch_s=logs.START_S)
+    log = logs.read_log(logs.carried(lines, carrier), process_start_epoch_s=logs.START_S)
+    assert len(plain.events) == len(logs.PAUSES) and plain.n_unknown == 0
+    assert plain.events[0].end_s == pytest.approx(logs.START_S + logs.PAUSES[0][0], abs=2e-3)
     assert spans(log) == spans(plain)
-    assert (log.clock, log.collector, log.n_collections) == ("epoch", "G1", len(PAUSES))
+    assert (log.clock, log.collector, log.n_collections) == ("epoch", "G1", len(logs.PAUSES))
     assert log.n_unknown == (0 if carrier != "an exported array" else 3 * len(lines))
     assert not any("process" in said for said in log.warnings)
 
 
 @every_carrier
 def test_a_trace_of_go_has_the_same_pauses_whatever_stands_around_its_lines(carrier: str) -> None:
-    lines = go_lines()
-    plain, log = read_log(text_of(lines)), read_log(carried(lines, carrier))
-    assert len(plain.events) == 2 * len(PAUSES)
-    assert (spans(log), log.n_collections, log.n_unknown) == (spans(plain), len(PAUSES), 0)
+    lines = logs.go_lines()
+    plain, log = logs.read_log(logs.text_of(lines)), logs.read_log(logs.carried(lines, carrier))
+    assert len(plain.events) == 2 * len(logs.PAUSES)
+    assert (spans(log), log.n_collections, log.n_unknown) == (spans(plain), len(logs.PAUSES), 0)
     assert not any("process" in said or "gaps" in said for said in log.warnings)
 
 
@@ -76,9 +64,9 @@ ENCODINGS: dict[str, Callable[[str], bytes]] = {
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_logs_are_read_in_every_encoding_in_which_result_files_are(tmp_path: Path, encoding: str) -> None:
-    for name, lines in (("gc.log.gz", jvm_lines()), ("service.txt", go_lines())):
-        (tmp_path / name).write_bytes(ENCODINGS[encoding](text_of(lines)))
-        assert spans(read_runtime_log(tmp_path / name)) == spans(read_log(text_of(lines)))
+    for name, lines in (("gc.log.gz", logs.jvm_lines()), ("service.txt", logs.go_lines())):
+        (tmp_path / name).write_bytes(ENCODINGS[encoding](logs.text_of(lines)))
+        assert spans(read_runtime_log(tmp_path / name)) == spans(logs.read_log(logs.text_of(lines)))
 
 
 def with_commas(text: str) -> str:
@@ -87,9 +75,10 @@ def with_commas(text: str) -> str:
 
 @pytest.mark.parametrize("from_line", [0, 1, 8])
 def test_a_decimal_comma_is_read_from_whichever_line_on_the_jvm_took_the_locale(from_line: int) -> None:
-    lines = text_of(jvm_lines(decorators=uptime)).splitlines(keepends=True)
+    lines = logs.text_of(logs.jvm_lines(decorators=logs.uptime)).splitlines(keepends=True)
     mixed = "".join(lines[:from_line]) + with_commas("".join(lines[from_line:]))
-    assert "," in mixed.split("[info]")[-2] and spans(read_log(mixed)) == spans(read_log("".join(lines)))
+    assert "," in mixed.split("[info]")[-2]
+    assert spans(logs.read_log(mixed)) == spans(logs.read_log("".join(lines)))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +87,7 @@ def test_a_decimal_comma_is_read_from_whichever_line_on_the_jvm_took_the_locale(
 def test_without_the_collectors_own_lines_the_operations_of_jdk_11_tell_the_collections(path: Path) -> None:
     text = gzip.decompress(path.read_bytes()).decode()
     whole = [one for one in read_runtime_log(path).events if one.whole_stop]
-    alone = read_log("".join(line for line in text.splitlines(keepends=True) if "[safepoint" in line))
+    alone = logs.read_log("".join(line for line in text.splitlines(keepends=True) if "[safepoint" in line))
     assert [one.cause for one in alone.events] == [one.cause for one in whole]
     assert {one.cause for one in whole} == {"gc_pause", "other_safepoint"}
 
@@ -114,35 +103,34 @@ def test_a_young_collection_that_became_a_full_one_is_one_pause(safepoints: bool
     ]
     if safepoints:
         lines[3:3] = ["[0.290s][info][safepoint] Total time for which application threads were stopped: 0.0073074 seconds, Stopping threads took: 0.0000186 seconds"]  # fmt: skip
-    lengths = [round(event.duration_s * 1e3, 3) for event in read_log("\n".join([*lines, ""])).events]
+    lengths = [round(event.duration_s * 1e3, 3) for event in logs.read_log("\n".join([*lines, ""])).events]
     assert lengths == [9.814, 7.307 if safepoints else 7.118, 3.728, 7.0]
 
 
 @pytest.mark.parametrize("decorators", ["both clocks", "the wall clock alone"])
 @pytest.mark.parametrize("order", ["newest first", "lines of one stamp the other way round"])
 def test_a_log_that_was_sorted_again_has_each_pause_once(order: str, decorators: str) -> None:
-    lines = text_of(jvm_lines()).splitlines()
+    lines = logs.text_of(logs.jvm_lines()).splitlines()
     if order != "newest first":
         for at in [at for at, line in enumerate(lines) if "Safepoint" in line]:
             lines[at - 1 : at + 1] = lines[at], lines[at - 1]
         lines.reverse()
     if decorators != "both clocks":
         lines = [f"{line[:30]}{line[30:].partition(']')[2]}" for line in lines]
-    log = read_log("\n".join([*reversed(lines), ""]))
-    assert sorted(round(one.duration_s, 6) for one in log.events) == sorted(
-        round(length_s + 5e-5, 6) for _, length_s in PAUSES
-    )
-    assert {one.gc_id for one in log.events} == set(range(len(PAUSES)))
+    log = logs.read_log("\n".join([*reversed(lines), ""]))
+    lengths = sorted(round(length_s + 5e-5, 6) for _, length_s in logs.PAUSES)
+    assert sorted(round(one.duration_s, 6) for one in log.events) == lengths
+    assert {one.gc_id for one in log.events} == set(range(len(logs.PAUSES)))
 
 
 def test_lines_that_the_jvm_dropped_are_said() -> None:
     lost = "[60.000s][warning][]     12 messages dropped due to async logging\n"
-    log = read_log(text_of(jvm_lines(decorators=uptime)) + lost)
-    assert len(log.events) == len(PAUSES) and "dropped 12 lines of its log" in " ".join(log.warnings)
+    log = logs.read_log(logs.text_of(logs.jvm_lines(decorators=logs.uptime)) + lost)
+    assert len(log.events) == len(logs.PAUSES) and "dropped 12 lines of its log" in " ".join(log.warnings)
 
 
 def stamped(*stamps: Callable[[float], str]) -> str:
-    return text_of(jvm_lines(decorators=lambda at_s: "".join(one(at_s) for one in stamps)))
+    return logs.text_of(logs.jvm_lines(decorators=lambda at_s: "".join(one(at_s) for one in stamps)))
 
 
 def of_machine(at_s: float) -> str:
@@ -155,20 +143,19 @@ def in_ns(at_s: float) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    [stamped(uptime, of_machine), stamped(lambda at_s: f"[{at_s * 1e3:.0f}ms]", of_machine), stamped(of_machine, in_ns)],
+    [stamped(logs.uptime, of_machine), stamped(lambda at_s: f"[{at_s * 1e3:.0f}ms]", of_machine), stamped(of_machine, in_ns)],
     ids=["seconds", "milliseconds", "nanoseconds"],
 )  # fmt: skip
 def test_the_uptime_is_told_from_the_time_since_the_machine_started(text: str) -> None:
-    log = read_log(text, process_start_epoch_s=START_S)
-    plain = read_log(text_of(jvm_lines()))
-    assert [one.start_s for one in log.events] == pytest.approx(
-        [one.start_s for one in plain.events], abs=2e-3
-    )
+    log = logs.read_log(text, process_start_epoch_s=logs.START_S)
+    plain = logs.read_log(logs.text_of(logs.jvm_lines()))
+    starts = [one.start_s for one in plain.events]
+    assert [one.start_s for one in log.events] == pytest.approx(starts, abs=2e-3)
 
 
 def test_the_time_since_the_machine_started_alone_is_no_uptime() -> None:
     with pytest.raises(InputError, match=r"from the start of the machine .*timenanos.*time,uptime"):
-        read_log(stamped(of_machine), process_start_epoch_s=START_S)
+        logs.read_log(stamped(of_machine), process_start_epoch_s=logs.START_S)
 
 
 #: what is no log that can be read -> the words that say what it is, and what to do
@@ -190,5 +177,5 @@ STRANGERS = {
 @pytest.mark.parametrize("text", STRANGERS, ids=range(len(STRANGERS)))
 def test_every_known_stranger_is_called_by_its_name_in_one_line(text: str) -> None:
     with pytest.raises(InputError, match=STRANGERS[text]) as refused:
-        read_log(text)
+        logs.read_log(text)
     assert "\n" not in str(refused.value) and "gc.log" in str(refused.value)

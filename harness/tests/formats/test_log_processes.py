@@ -19,11 +19,11 @@ from harness.tests.support.log_forms import (
     Line,
     go_lines,
     jvm_lines,
+    read_log,
     stamp,
     text_of,
     uptime,
 )
-from harness.tests.support.runtime_logs import read_log
 
 #: Pauses of an earlier process, of another length, at uptimes that the later one has, too.
 EARLIER = tuple((1.09 + 5 * k, 0.033) for k in range(10))
@@ -155,10 +155,8 @@ def test_two_processes_side_by_side_are_told_apart_and_never_mixed(carrier: str,
         read_log(text_of(mixed(a, b)), process_start_epoch_s=START_S)
     # one after the other they are a restart
     assert ms(read_log(text_of([*b, *a]))) == [4.0] * 10
-    a, b = (
-        renamed(of_jvm(LATER, started_s=START_S), carrier),
-        renamed(of_jvm(EARLIER, started_s=START_S), carrier, old, new),
-    )
+    of_a, of_b = (of_jvm(pauses, started_s=START_S) for pauses in (LATER, EARLIER))
+    a, b = renamed(of_a, carrier), renamed(of_b, carrier, old, new)
     log = read_log(text_of(mixed(a, b)))
     assert len(log.processes) == 2 and log.processes[0].name != log.processes[1].name
     assert sorted(ms(log)) == [4.0] * 10 + [33.0] * 10

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.formats.gc_events import GcLog
 from harness.formats.runtime_log import read_runtime_log, rotated_parts
-from harness.tests.support.runtime_logs import read_log, read_trace
+from harness.tests.support.log_forms import read_log, read_trace
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 LOGS = {
@@ -57,9 +57,6 @@ def test_parts_of_a_rotated_log_are_those_of_its_name_whatever_that_is(tmp_path:
     assert len(parts) == 3 and len(set(events)) == len(events) > 0
     assert "empty" in read_log("").warnings[0]
     assert "no pause in it" in read_log("[0.010s][info][gc,init] Heap Max Capacity: 48M\n").warnings[0]
-
-
-# --- Go
 
 
 @every_go

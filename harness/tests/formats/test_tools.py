@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of load generators other than JMeter: their own totals, older releases, rows that are damaged or cut."""
+"""Files of load generators other than JMeter: their own totals, older releases, rows that are damaged or hostile."""
 
 from __future__ import annotations
 
 import gzip
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from harness.agent.cgroup import parse_cpu_stat, whole_number
 from harness.errors import InputError
 from harness.formats.detect import open_any, read_any
+from harness.formats.row_files import read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.wrk_text import SCALES, number_of, read_wrk2
-from harness.tests.support.oha_output import oha_db
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
+from harness.tests.support.result_files import oha_db
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -43,9 +46,6 @@ def test_a_list_of_locust_without_requests_is_refused(kind: str) -> None:
         read_any(GOLDEN / "locust" / f"run_{kind}.csv")
 
 
-# --- when rows begin
-
-
 @pytest.mark.parametrize("form", ["unix", "rfc3339"])
 def test_whole_seconds_are_no_time_to_tell_a_rate_or_stalls_from(tmp_path: Path, form: str) -> None:
     data = gzip.decompress((GOLDEN / "k6" / "own-seconds.csv.gz").read_bytes())
@@ -68,9 +68,6 @@ def test_oha_rows_begin_when_they_were_due_and_are_placed_by_whoever_knows(tmp_p
     report = report_file(GOLDEN / "oha" / "oha.csv")
     assert report.start_epoch_s is None
     assert any("answered requests only" in warning for warning in report.warnings)
-
-
-# --- releases and options
 
 
 @pytest.mark.parametrize(
@@ -134,9 +131,6 @@ def test_requests_of_gatling(tmp_path: Path, release: str) -> None:
     assert (table.unreadable.n, table.unreadable.n_cut) == (1, 1)
 
 
-# --- damaged, cut, of another program
-
-
 @pytest.mark.parametrize(
     "bad", ["nan,1.0,true,a,", "1.0,inf,true,a,", "1.0,-1,true,a,", "1.0,1.0,,a,", "1.0,1.0,true"]
 )
@@ -166,3 +160,37 @@ def test_a_binary_file_is_named_whatever_it_is_called(data: bytes, message: str,
     (tmp_path / "run-7.log").write_bytes(data)
     with pytest.raises(InputError, match=message):
         open_any(tmp_path / "run-7.log")
+
+
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("there", "put"),
+    [(b"CREATE TABLE", b"CREATE\xff\xfeABLE"), (b"tableoha", b"tableoh\xff"), (b"duration", b"durati\xff\n")],
+)
+def test_a_schema_of_oha_that_is_not_utf_8_is_refused(there: bytes, put: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE oha (start, start_latency_correction, duration, status)")
+    connection.close()
+    data = file.read_bytes()
+    assert data.count(there) == 1
+    file.write_bytes(data.replace(there, put))
+    with pytest.raises(InputError, match=r"a\.db: cannot be read as oha's") as refused:
+        read_oha_db(file)
+    assert refused.value.exit_code == 2 and "\n" not in str(refused.value)
+    file.write_bytes(data)
+    with sqlite3.connect(file) as connection:
+        connection.execute("INSERT INTO oha VALUES ('x', NULL, 'y', 'z')")
+    connection.close()
+    with pytest.raises(InputError, match=r"a\.db"):
+        read_oha_db(file)
+
+
+@pytest.mark.parametrize(
+    "text", ["\N{SUPERSCRIPT TWO}", DIGITS, "-1", "", "1.5", "\N{ARABIC-INDIC DIGIT THREE}"]
+)
+def test_a_counter_of_the_kernel_is_digits(text: str) -> None:
+    assert whole_number(text) is None
+    assert parse_cpu_stat(f"nr_throttled {text}\nthrottled_usec {text}") is None

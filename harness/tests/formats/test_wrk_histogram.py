@@ -48,9 +48,7 @@ def counts(found: LatencyHistogram) -> dict[int, int]:
 
 
 @given(made=LATENCIES, interval_us=st.integers(1, 4000))
-def test_undoing_gives_back_every_histogram_whatever_the_interval(
-    made: dict[int, int], interval_us: int
-) -> None:
+def test_undoing_gives_back_every_histogram(made: dict[int, int], interval_us: int) -> None:
     corrected = histogram(stats_correct(made, interval_us))
     assert counts(undo_correction(corrected, interval_us, n_recorded=sum(made.values()))) == made
     assert counts(undo_correction(histogram(made), 0, n_recorded=sum(made.values()))) == made
@@ -91,9 +89,7 @@ def test_what_no_correction_can_have_made_is_refused(found: dict[int, int], why:
         (1, 0, 1, 0),
     ],
 )
-def test_the_interval_is_whole_divisions_of_whole_numbers(
-    duration_us: int, n_answers: int, connections: int, interval_us: int
-) -> None:
+def test_the_interval_is_whole(duration_us: int, n_answers: int, connections: int, interval_us: int) -> None:
     found = expected_interval_us(duration_us=duration_us, n_answers=n_answers, connections=connections)
     assert found == interval_us
 

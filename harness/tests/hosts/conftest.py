@@ -9,16 +9,14 @@ import pytest
 
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.tests.support.sshd import Sshd
 
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"))
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

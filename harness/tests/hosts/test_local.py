@@ -16,8 +16,8 @@ from harness.errors import HostError
 from harness.places.hosts.base import Command, Host
 from harness.places.hosts.local import LocalHost, LocalProcess
 from harness.tests.contracts.host import HostContract
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 
 
 class TestLocalHost(HostContract):
@@ -36,9 +36,7 @@ print(p.pid, p.start_ticks, flush=True); time.sleep(63)
 
 
 @pytest.mark.parametrize("run_as", [None, (65534, 65534)])
-def test_a_killed_harness_takes_its_processes_with_it_also_those_of_another_user(
-    run_as: tuple[int, int] | None,
-) -> None:
+def test_a_killed_harness_takes_its_processes_of_any_user_along(run_as: tuple[int, int] | None) -> None:
     words = [sys.executable, "-c", CONTROLLER.format(run_as=run_as), "/"]
     harness = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert harness.stdout is not None
@@ -54,9 +52,7 @@ def test_a_killed_harness_takes_its_processes_with_it_also_those_of_another_user
     assert eventually(lambda: not alive(pid, ticks))
 
 
-def test_launch_is_the_moment_before_the_program_runs_and_cpu_time_of_the_stub_is_known(
-    tmp_path: Path,
-) -> None:
+def test_launch_is_just_before_the_program_runs_and_the_stubs_cpu_time_is_known(tmp_path: Path) -> None:
     code = "import time; print(time.monotonic(), time.time())"
     words = (sys.executable, "-I", "-S", "-c", code)
     process = LocalHost().spawn(Command(argv=words, folder=tmp_path, stdout=Path("out")))
@@ -78,11 +74,8 @@ def test_signals_that_the_harness_ignores_are_not_ignored_by_what_it_starts(tmp_
         signal.signal(signal.SIGHUP, before)
     status = Path(f"/proc/{process.pid}/status").read_text()
     process.stop(5)
-    masks = {
-        line.split()[0]: int(line.split()[1], 16)
-        for line in status.splitlines()
-        if line.startswith("Sig") and "/" not in line
-    }
+    words = [line.split() for line in status.splitlines() if line.startswith("Sig") and "/" not in line]
+    masks = {name: int(mask, 16) for name, mask in words}
     assert masks["SigIgn:"] & (1 << (signal.SIGHUP - 1) | 1 << (signal.SIGPIPE - 1)) == 0
     assert masks["SigBlk:"] == 0
 

@@ -15,7 +15,7 @@ from harness.places.hosts.ssh import workspace
 from harness.places.hosts.ssh.agent import AgentChannel
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 MADE_LATER = ("aot-",)
 
@@ -56,9 +56,7 @@ def test_what_one_session_sent_no_other_sends_again(
     assert far.install(here.rename(tmp_path / "changed"), without=MADE_LATER) != there
 
 
-def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
-    far: SshHost, later: SshHost, tmp_path: Path
-) -> None:
+def test_a_copy_that_was_changed_is_sent_again(far: SshHost, later: SshHost, tmp_path: Path) -> None:
     ours = {damage: artifact(tmp_path / damage) for damage in ("byte", "right", "too few", "too many")}
     there = {damage: far.install(here, without=MADE_LATER) for damage, here in ours.items()}
     assert len(set(there.values())) == len(ours)
@@ -79,9 +77,7 @@ def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
         assert (copy / "run").stat().st_mode & 0o777 == 0o755
 
 
-def test_what_arrives_damaged_is_refused_in_one_line_and_not_kept(
-    far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_arrivals_are_refused(far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "trial").mkdir()
     words = ("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log")
     there = far.open_folder(tmp_path / "trial")

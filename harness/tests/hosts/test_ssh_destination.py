@@ -19,8 +19,8 @@ from harness.places.hosts.base import Command
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.answering_server import answering_server
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 
 TRIALS = 3
@@ -29,10 +29,8 @@ TRIALS = 3
 @pytest.fixture(scope="module")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     """The host in between."""
-    started = Sshd(tmp_path_factory.mktemp("gate"))
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("gate")) as started:
+        yield started
 
 
 @pytest.fixture
@@ -50,9 +48,7 @@ def described(name: str, sshd: Sshd, more: str = "") -> str:
     )
 
 
-def test_a_host_behind_another_is_reached_over_it_and_both_must_be_known(
-    config: Path, gate: Sshd, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_a_host_behind_another_needs_both_known(config: Path, gate: Sshd, sshd: Sshd, tmp_path: Path) -> None:
     config.write_text(described("gate", gate) + described("bighost", sshd, " ProxyJump gate"))
     settings = HostSettings(folder=str(tmp_path / "base"), grace_s=patient(15))
     with contextlib.closing(SshHost("bighost", settings)) as host:
@@ -67,9 +63,7 @@ def test_a_host_behind_another_is_reached_over_it_and_both_must_be_known(
         SshHost("bighost", settings)
 
 
-def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(
-    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_of_the_ssh_agent_opens(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sock = tmp_path / "agent.sock"
     monkeypatch.setenv("SSH_AUTH_SOCK", str(sock))
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(sock)], stdout=subprocess.DEVNULL)
@@ -99,9 +93,7 @@ def trial(far: SshHost, folder: Path, service: Endpoint) -> None:
     assert {"log", "samples.csv", "order.json"} <= {path.name for path in folder.iterdir()}
 
 
-def test_after_any_number_of_trials_no_more_is_open_than_before_and_nothing_after_the_end(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_after_any_number_of_trials_no_more_is_open_and_nothing_later(sshd: Sshd, tmp_path: Path) -> None:
     own = psutil.Process()
     before = {child.pid for child in own.children(recursive=True)}, own.num_fds()
     far = SshHost("bighost", sshd.settings(tmp_path / "base"))

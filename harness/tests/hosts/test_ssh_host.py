@@ -23,9 +23,8 @@ from harness.places.hosts.ssh.agent import agent_file
 from harness.places.hosts.ssh.host import Question, SshHost, estimate_offset
 from harness.places.hosts.ssh.settings import load_settings
 from harness.tests.contracts.host import HostContract
-from harness.tests.support.available import not_run
+from harness.tests.support.available import not_run, patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
 
@@ -52,13 +51,10 @@ def test_the_agent_has_no_port_and_its_socket_is_for_its_own_user_alone(far: Ssh
     assert [one.laddr for one in daemon.net_connections("unix") if one.laddr] != []
 
 
-def test_an_unknown_host_key_is_refused_with_what_to_do_and_so_is_a_changed_one(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_an_unknown_or_changed_host_key_is_refused_with_what_to_do(sshd: Sshd, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
-    with pytest.raises(
-        HostError, match=r"^bighost \(127.0.0.1\): its host key is unknown: .*; compare"
-    ) as unknown:
+    unknown_key = r"^bighost \(127.0.0.1\): its host key is unknown: .*; compare"
+    with pytest.raises(HostError, match=unknown_key) as unknown:
         SshHost("bighost", sshd.settings(tmp_path, known_hosts=str(known)))
     kind, key, *_ = (sshd.folder / "other_key.pub").read_text().split()
     known.write_text(f"[{sshd.address}]:{sshd.port} {kind} {key}\n")
@@ -67,9 +63,7 @@ def test_an_unknown_host_key_is_refused_with_what_to_do_and_so_is_a_changed_one(
     assert "\n" not in f"{unknown.value}{changed.value}"
 
 
-def test_who_is_not_let_in_and_a_host_that_is_not_there_are_said_in_one_line(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_who_is_not_let_in_and_an_absent_host_are_said_in_one_line(sshd: Sshd, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"hosts.toml: hosts.bighost.key: .*found '/no/key'"):
         SshHost("bighost", sshd.settings(tmp_path, key="/no/key"))
     with pytest.raises(HostError, match="Permission denied.*authorized_keys") as refused:
@@ -91,9 +85,7 @@ def test_a_folder_that_another_user_made_there_is_not_used(sshd: Sshd, tmp_path:
     assert not list(base.rglob("*.pyz"))
 
 
-def test_a_second_session_is_refused_while_the_first_is_at_work_whose_close_ends_what_it_started(
-    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_session_is_refused(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     monkeypatch.setattr(
         "harness.places.hosts.ssh.agent.LEEWAY_S", -patient(20)

@@ -19,8 +19,7 @@ from harness.errors import HostError
 from harness.places.hosts.base import Command
 from harness.places.hosts.ssh.agent import agent_file
 from harness.places.hosts.ssh.host import SshHost
-from harness.tests.support.available import not_run
-from harness.tests.support.patience import patient
+from harness.tests.support.available import not_run, patient
 from harness.tests.support.sshd import Sshd
 
 #: In a mount namespace of its own: what is hidden there is hidden from nobody else.
@@ -44,13 +43,9 @@ def test_a_host_on_which_no_python_can_be_found_is_told_what_was_looked_for(tmp_
         "[ ! -e /usr/bin/python3 ] || mount --bind /dev/null /usr/bin/python3 || exit 99\n"
         f'PATH={programs}\nexec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n'
     )
-    sshd = Sshd(tmp_path / "sshd", more=f"ForceCommand {' '.join(APART)} /bin/sh {bare}")
-    sshd.start()
-    try:
-        with pytest.raises(HostError) as refused:
-            SshHost("bighost", sshd.settings(tmp_path / "base"))
-    finally:
-        sshd.die()
+    without_python = Sshd(tmp_path / "sshd", more=f"ForceCommand {' '.join(APART)} /bin/sh {bare}")
+    with without_python as sshd, pytest.raises(HostError) as refused:
+        SshHost("bighost", sshd.settings(tmp_path / "base"))
     said = str(refused.value)
     assert said.startswith("bighost: no Python >= 3.8 there (tried: python3 ")
     assert "/usr/bin/python3)" in said and "apt-get install -y python3" in said and "hosts.toml" in said
@@ -75,9 +70,7 @@ def test_a_user_without_any_right_is_host_enough() -> None:
         line = f"{USER}:x:{UID}:{UID}::{folder / 'home'}:/bin/sh\n"
         accounts.write_text(Path("/etc/passwd").read_text() + line)
         inside = ("/bin/sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', str(accounts))
-        sshd = Sshd(folder / "sshd", prefix=(*APART, *inside))
-        sshd.start()
-        stack.callback(sshd.die)
+        sshd = stack.enter_context(Sshd(folder / "sshd", prefix=(*APART, *inside)))
         host = SshHost("bighost", sshd.settings(Path("unused"), user=USER, folder=None))
         stack.callback(host.close)
         assert host.user.partition(":")[0] == str(UID)

@@ -21,12 +21,17 @@ from harness.places.launchers.base import LaunchSpec
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Elsewhere, Tools
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.tiny_java import make_java_project, reference_jdk, scripted_compiler
-from harness.tests.support.tools_here import QUICK_JVM, QuickJMeter
+from harness.tests.support.tools_here import (
+    QUICK_JVM,
+    QuickJMeter,
+    make_java_project,
+    reference_jdk,
+    scripted_compiler,
+)
 from harness.toolchains import Jdk, Surroundings, find_tool
 
 
@@ -35,9 +40,7 @@ def jdk() -> Jdk:
     return reference_jdk()
 
 
-def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
-    far: SshHost, jdk: Jdk, tmp_path: Path
-) -> None:
+def test_jmeter_is_sent_over_once_and_offers_from_there(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
     jar = find_tool("jmeter", Surroundings(project=ROOT)).require()
     home = jar.parent.parent
     root = make_session_project(tmp_path / "project")
@@ -93,9 +96,8 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
         build = launcher.build(implementation, variant)
         (ours := tmp_path / name).mkdir()
         there = far.open_folder(ours)
-        instance = launcher.launch(
-            LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
-        )
+        spec = LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
+        instance = launcher.launch(spec)
         try:
             wait_first_response(instance, HELLO, patient(60), host=far, stderr=instance.stderr_file)
         finally:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds: once per source content, whole or not at all; and the JVM's AOT cache, made for real."""
+"""Builds: once per source content, whole or not at all; the JVM's AOT cache, made for real; and Dockerfiles."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,21 +26,16 @@ from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools, build_words, with_toolchain
 from harness.project import find_root
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.patience import patient
-from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
-from harness.tests.support.tools_here import QUICK_JVM
+from harness.tests.support.available import patient
+from harness.tests.support.instances import read_implementation
+from harness.tests.support.synthetic import ROOT
+from harness.tests.support.tools_here import QUICK_JVM, TINY, make_java_project, reference_jdk
 from harness.toolchains import JavaRuntime, Jdk
 
 TOY = Implementation(
-    name="toy",
-    workload="strings",
-    language="sh",
-    framework="none",
-    runtime="other",
-    build=("sh", "build.sh"),
-    artifact="target/service",
-    start=("{artifact}",),
-)
+    name="toy", workload="strings", language="sh", framework="none", runtime="other", build=("sh", "build.sh"),
+    artifact="target/service", start=("{artifact}",),
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -56,9 +52,7 @@ def builder(tmp_path: Path, source: Path) -> Builder:
     return Builder(LocalHost(), tmp_path, Tools())
 
 
-def test_a_build_is_made_once_per_source_and_command_and_leaves_nothing_in_the_source_tree(
-    builder: Builder, tmp_path: Path, source: Path
-) -> None:
+def test_a_build_is_made_once_and_its_source_is_kept(builder: Builder, tmp_path: Path, source: Path) -> None:
     first = builder.build(TOY)
     assert first.artifact.read_text() == "one" and first.record.build_s is not None
     assert sorted(path.name for path in source.iterdir()) == ["build.sh", "text"]
@@ -81,18 +75,15 @@ def test_a_build_is_made_once_per_source_and_command_and_leaves_nothing_in_the_s
 
 
 def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, source: Path) -> None:
-    (source / "build.sh").write_text(
-        "mkdir target; cat text > target/service; echo ERROR: no luck >&2; exit 4"
-    )
+    script = "mkdir target; cat text > target/service; echo ERROR: no luck >&2; exit 4"
+    (source / "build.sh").write_text(script)
     with pytest.raises(
         RematchError, match=r"toy: its build ended with 4 \(ERROR: no luck\); all of it: "
     ) as caught:
         builder.build(TOY)
     assert "no luck" in Path(str(caught.value).rpartition(": ")[2]).read_text()
     (source / "build.sh").write_text("true")
-    with pytest.raises(
-        InputError, match="the build did not leave this file or folder; found 'target/service'"
-    ):
+    with pytest.raises(InputError, match="did not leave this file or folder; found 'target/service'"):
         builder.build(TOY)
     assert builder.find(TOY) is None
 
@@ -126,9 +117,7 @@ def test_what_a_killed_build_left_does_not_count_and_is_swept(builder: Builder, 
         ),
     ],
 )
-def test_a_missing_program_that_builds_is_named_with_the_reason(
-    builder: Builder, changed: dict[str, object], words: str
-) -> None:
+def test_a_missing_builder_has_its_reason(builder: Builder, changed: dict[str, object], words: str) -> None:
     with pytest.raises(MissingTool, match=words):
         builder.build(TOY.model_copy(update=changed))
 
@@ -141,9 +130,7 @@ def test_a_service_whose_program_is_missing_is_unavailable_as_a_process(tmp_path
     assert launcher.unfit(other, Variant(implementation="toy")) is None  # a container contains it
 
 
-def test_links_stay_links_and_those_that_lead_out_bring_what_they_lead_to(
-    builder: Builder, source: Path, tmp_path: Path
-) -> None:
+def test_links_stay_and_those_out_bring_their_files(builder: Builder, source: Path, tmp_path: Path) -> None:
     """As npm leaves them: programs in ``.bin`` and packages of a workspace are links."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "page").write_text("page")
@@ -203,9 +190,7 @@ def java(tmp_path: Path, jdk: Jdk) -> tuple[ProcessLauncher, Implementation]:
     return ProcessLauncher(LocalHost(), tmp_path, Tools(jdks=(jdk,))), implementation
 
 
-def test_an_aot_cache_is_trained_once_and_used(
-    java: tuple[ProcessLauncher, Implementation], tmp_path: Path
-) -> None:
+def test_an_aot_cache_is_trained_once(java: tuple[ProcessLauncher, Implementation], tmp_path: Path) -> None:
     launcher, implementation = java
     flags = ("-Xlog:aot", QUICK_JVM)
     runtime = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", nmt=True, jvm_flags=flags)
@@ -216,9 +201,8 @@ def test_an_aot_cache_is_trained_once_and_used(
     assert record.aot_cache_bytes > 100_000
     assert launcher.build(implementation, variant) == record
     (folder := tmp_path / "trial").mkdir()
-    instance = launcher.launch(
-        LaunchSpec(implementation=implementation, variant=variant, build=record, folder=folder)
-    )
+    spec = LaunchSpec(implementation=implementation, variant=variant, build=record, folder=folder)
+    instance = launcher.launch(spec)
     try:
         wait_first_response(instance, HELLO, patient(60), stderr=instance.stderr_file)
     finally:
@@ -266,9 +250,7 @@ def test_an_aot_cache_of_other_flags_is_another_cache(java: tuple[ProcessLaunche
     assert len({cache_of(gc="serial"), cache_of(gc="z"), cache_of(gc="serial", heap_max="64m")}) == 3
 
 
-def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_oldest_by_the_usual_one() -> (
-    None
-):
+def test_a_variant_that_names_a_jdk_runs_on_it_and_is_compiled_for_the_oldest_by_the_usual() -> None:
     jdks = tuple(Jdk(home=Path(v), version=v, vendor=None) for v in ("25.0.1", "21.0.2", "17.0.1"))
     tools = Tools(jdks=jdks)
     program = TINY.model_copy(update={"min_java": 21, "oldest_java": 17})
@@ -287,9 +269,7 @@ def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_old
     assert build_words(program, Path(".")) == ()
 
 
-def test_a_jdk_or_flags_that_cannot_be_had_make_a_variant_unavailable_and_say_why(
-    java: tuple[ProcessLauncher, Implementation], jdk: Jdk
-) -> None:
+def test_what_cannot_be_had_says_why(java: tuple[ProcessLauncher, Implementation], jdk: Jdk) -> None:
     launcher, implementation = java
     old = ProcessLauncher(
         LocalHost(), Path("."), Tools(jdks=(Jdk(home=jdk.home, version="21.0.2", vendor=None),))
@@ -324,3 +304,28 @@ def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unava
         launcher.builder.folder(with_toolchain(program, one.runtime)) for one in (variant(), former)
     )
     assert plain != other
+
+
+#: One that names another folder as its source is built from that one's Dockerfile.
+SERVICES = sorted(
+    path.parent
+    for path in (ROOT / "services").glob("*/*/service.toml")
+    if "source" not in tomllib.loads(path.read_text("utf-8"))
+)
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_both_images_copy_what_is_there_and_start_alike(service: Path) -> None:
+    text = (service / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line.split(None, 1) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    begins = [n for n, (word, _) in enumerate(lines) if word == "FROM"]
+    stages = [lines[begin:end] for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True)]
+    prebuilt, build, built = stages
+    artifact = read_implementation(service).artifact
+    copied = [rest.split()[:-1] for word, rest in prebuilt if word == "COPY"]
+    assert [artifact] in copied
+    assert {Path(source).parent for sources in copied for source in sources} == {Path(artifact).parent}
+    sources = [source for word, rest in build if word == "COPY" for source in rest.split()[:-1]]
+    assert all(list(service.glob(source)) for source in sources)
+    starts = [[pair for pair in stage[1:] if pair[0] not in ("COPY", "RUN")] for stage in (prebuilt, built)]
+    assert starts[0] == starts[1]

@@ -25,10 +25,17 @@ from harness.places.launchers.images import LABEL, OWNER, project_label
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.contained import Contained, client_of, container_launcher
-from harness.tests.support.dockerd import Daemon, make_python_base, processes_in_containers, tidy_daemon
+from harness.tests.support.available import patient
+from harness.tests.support.dockerd import (
+    Contained,
+    Daemon,
+    client_of,
+    container_launcher,
+    make_python_base,
+    processes_in_containers,
+    tidy_daemon,
+)
 from harness.tests.support.instances import eventually, make_project, read_implementation
-from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import when
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 
@@ -50,9 +57,7 @@ def project(tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
     made.close()
 
 
-def test_the_record_holds_limits_layers_and_both_accounts_of_memory(
-    project: Contained, daemon: Daemon
-) -> None:
+def test_the_record_holds_limits_layers_and_both_memory_accounts(project: Contained, daemon: Daemon) -> None:
     runtime = RuntimeSettings(cpus=1, memory_limit="256m")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=runtime), cpus=(0,))
     wait_first_response(instance, HELLO, patient(20))
@@ -125,9 +130,7 @@ def test_a_container_that_cannot_be_started_is_a_failed_trial_and_leaves_nothing
 
 
 @pytest.mark.parametrize("step", ["create_container", "start", "inspect_container"])
-def test_a_signal_while_a_container_comes_up_leaves_none(
-    project: Contained, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_an_early_signal_leaves_none(project: Contained, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     done = getattr(docker.APIClient, step)
     seen: list[str] = []
     project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
@@ -146,9 +149,7 @@ def test_a_signal_while_a_container_comes_up_leaves_none(
     assert project.containers() == []
 
 
-def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_it_is_back(
-    daemon: Daemon, base: Path, tmp_path: Path
-) -> None:
+def test_a_daemon_that_dies_stops_a_session_that_goes_on(daemon: Daemon, base: Path, tmp_path: Path) -> None:
     root = make_session_project(tmp_path, other="slow_s = 0.1", loops=20)
     assembly = dataclasses.replace(tiny_assembly(root), launcher=container_launcher(root, daemon, base))
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")

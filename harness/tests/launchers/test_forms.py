@@ -17,11 +17,9 @@ from harness.places.hosts.local import LocalHost
 from harness.places.launchers.builds import Builder, Built, copy_artifact
 from harness.places.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
 from harness.places.launchers.tools import Tools
-from harness.tests.support.available import not_asked_for, not_run
-from harness.tests.support.patience import patient
+from harness.tests.support.available import not_asked_for, not_run, patient
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.tiny_java import scripted_compiler
-from harness.tests.support.tools_here import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM, scripted_compiler
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
 SAID = Path(__file__).resolve().parents[1] / "golden" / "native-image" / "build.txt"
@@ -39,10 +37,8 @@ def test_the_words_of_a_real_build_tell_its_peak_memory_and_whose_compiler_it_wa
     assert peak_rss_bytes(SAID.read_text()) == round(3.65 * 2**30)
     assert peak_rss_bytes("nothing of the kind") is None
     text = "native-image 25.0.1 2025-10-21\nSome Runtime Environment 25.0.1+8\n\nSubstrate VM 25.0.1+8\n"
-    assert (
-        label(text)
-        == "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
-    )
+    expected = "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
+    assert label(text) == expected
 
 
 def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_path: Path) -> None:
@@ -75,9 +71,7 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
         ),
     ],
 )
-def test_what_a_native_image_lacks_makes_the_variant_unavailable_in_words(
-    tmp_path: Path, forms: JavaForms, image: Path | None, words: str
-) -> None:
+def test_native_lacks_are_in_words(tmp_path: Path, forms: JavaForms, image: Path | None, words: str) -> None:
     reason = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=image))).unavailable(
         JAVA.model_copy(update={"forms": forms}), "native", None
     )
@@ -105,9 +99,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(folder=out, artifact=out / "hello.jar", record=record, runtime_version=None)
 
 
-def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
-    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trimmed_runtime_runs(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jdks = find_jdks(Surroundings(project=ROOT))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JVM)
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(jdks=jdks)))
@@ -125,9 +117,7 @@ def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
     assert again == made
 
 
-def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
-    built: Built, tmp_path: Path
-) -> None:
+def test_a_compiler_that_fails_is_a_reason_until_its_note_is_removed(built: Built, tmp_path: Path) -> None:
     tool = scripted_compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
@@ -146,9 +136,7 @@ def _prepared(folder: Path, script: str) -> Implementation:
     return JAVA.model_copy(update={"forms": JavaForms(native_prepared=own, native_args=("-O2",))})
 
 
-def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
-    built: Built, tmp_path: Path
-) -> None:
+def test_the_compiler_is_told_registrations_and_words_before_the_jar(built: Built, tmp_path: Path) -> None:
     own = JavaForms(native_registers=("META-INF/services/",), native_args=("-O3",))
     tool = scripted_compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
     (tmp_path / "services/strings/hello").mkdir(parents=True)
@@ -162,9 +150,7 @@ def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
     assert words[:3] == ["-O3", "-jar", str(built.artifact)] and words[3] == "-o"
 
 
-def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_folder(
-    built: Built, tmp_path: Path
-) -> None:
+def test_an_image_that_a_framework_prepares_is_compiled_in_its_folder(built: Built, tmp_path: Path) -> None:
     java = _prepared(
         tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
     )

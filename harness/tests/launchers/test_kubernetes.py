@@ -23,11 +23,10 @@ from harness.model import RuntimeSettings, TrialRecord, Variant
 from harness.places.launchers.kubernetes_pods import PROBES_PER_S
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
-from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster
+from harness.tests.support.available import PROJECT, cannot_tell, lateness, only_with_a_cluster, patient
 from harness.tests.support.clustered import Clustered
 from harness.tests.support.dockerd import python_root
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import lateness, patient
 
 pytestmark = only_with_a_cluster()
 #: A moment is told to 50 ms only on a machine whose sleepers are woken in time.

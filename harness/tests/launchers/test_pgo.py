@@ -84,16 +84,10 @@ func busy() uint32 {
 #: A service whose time is in one function, so that a second under load is a profile. It stands on little of Go's
 #: library, all of which is compiled anew for each profile, and waits before it works: nobody needs its answers soon.
 TINY = Implementation(
-    name="tiny",
-    workload="strings",
-    language="go",
-    framework="none",
-    runtime="go",
-    build=("go", "build", "-trimpath", "-o", "target/service", "."),
-    artifact="target/service",
-    start=("{artifact}", "--host", "{host}", "--port", "{port}", "{settings}"),
-    settings={"work": "--work={value}"},
-)
+    name="tiny", workload="strings", language="go", framework="none", runtime="go",
+    build=("go", "build", "-trimpath", "-o", "target/service", "."), artifact="target/service",
+    start=("{artifact}", "--host", "{host}", "--port", "{port}", "{settings}"), settings={"work": "--work={value}"},
+)  # fmt: skip
 
 
 @functools.cache
@@ -122,9 +116,7 @@ def variant(**settings: str) -> Variant:
     return Variant(implementation="tiny", settings={**settings}, runtime=RuntimeSettings(pgo=True))
 
 
-def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_is_profiled_once(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     assert launcher.unavailable(TINY, variant()) is None
     plain = launcher.build(TINY, Variant(implementation="tiny"))
     record = launcher.build(TINY, variant())
@@ -143,9 +135,7 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
     assert launcher.build(TINY, variant()) == record
 
 
-def test_a_training_run_that_is_no_use_is_refused(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_useless_training_is_refused(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "LEAST_CPU_S", 1e6)
     with pytest.raises(RematchError, match=r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"):
         launcher.build(TINY, variant())
@@ -164,9 +154,7 @@ def told(binary: Path) -> str:
     ).stdout
 
 
-def test_a_level_of_amd64_is_another_build_and_of_that_family_alone(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_levels_of_amd64_are_builds(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     v3 = Variant(implementation="tiny", runtime=RuntimeSettings(goamd64="v3"))
     assert build_environment(with_toolchain(TINY, v3.runtime)) == {"GOAMD64": "v3"}
     assert v3.build_name == "tiny+v3"

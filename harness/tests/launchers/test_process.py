@@ -20,22 +20,14 @@ from harness.measure.runner.outcome import trial_flags
 from harness.measure.runner.start_up import wait_first_response
 from harness.measure.runner.warm_up import warm_up
 from harness.model import InstanceRecord, Outcome, RuntimeSettings, Variant
-from harness.places.launchers.cgroup import (
-    bytes_of,
-    enclose,
-    find_parents,
-    make_group,
-    remark_on_limits,
-    sweep_groups,
-)
+from harness.places.launchers import cgroup
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.available import needs
+from harness.tests.support.available import needs, patient
 from harness.tests.support.instances import OBEYS_WITHIN_S, Project
-from harness.tests.support.patience import patient
 from harness.tests.support.sessions import REPOSITORY
 
 try:
-    PARENTS, WHY_NOT = find_parents(), None
+    PARENTS, WHY_NOT = cgroup.find_parents(), None
 except HostError as problem:
     PARENTS, WHY_NOT = {}, str(problem)
 #: Groups are the kernel's; where we may make none (no root, a container) there is nothing to run.
@@ -126,7 +118,7 @@ def test_children_that_left_their_process_group_end_with_the_control_group(proje
 
 @needs_groups
 def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() -> None:
-    alive = make_group(PARENTS, cpus=None, memory_bytes=2**26)
+    alive = cgroup.make_group(PARENTS, cpus=None, memory_bytes=2**26)
     try:
         code = (
             "import os, harness.places.launchers.cgroup as g\n"
@@ -139,7 +131,7 @@ def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() 
         died = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
         left = {Path(word) for word in died.stdout.split()}
         assert left and all(folder.is_dir() for folder in left), died.stderr
-        assert left <= set(sweep_groups())
+        assert left <= set(cgroup.sweep_groups())
         assert not any(folder.exists() for folder in left)
         assert all(folder.is_dir() for folder in alive.folders.values())
     finally:
@@ -179,12 +171,10 @@ def made_up(root: Path, *, version: str, handed_down: str = "cpu memory", groups
         ("v1", {"cpu.cfs_quota_us": "25000", "memory.limit_in_bytes": "1048576"}),
     ],
 )
-def test_a_group_of_version_2_is_made_beside_ours_and_of_version_1_below_it_in_every_hierarchy(
-    tmp_path: Path, version: str, limits: dict[str, str]
-) -> None:
+def test_a_group_is_beside_ours_or_below(tmp_path: Path, version: str, limits: dict[str, str]) -> None:
     root = made_up(tmp_path, version=version)
-    parents = find_parents(root)
-    group = make_group(parents, cpus=0.25, memory_bytes=2**20)
+    parents = cgroup.find_parents(root)
+    group = cgroup.make_group(parents, cpus=0.25, memory_bytes=2**20)
     assert {folder.parent for folder in group.folders.values()} == set(parents.values())
     assert version == "v1" or parents == {"": root / "sys/fs/cgroup/a"}
     assert all((door.parent / "cgroup.procs") == door for door in group.doors)
@@ -199,24 +189,20 @@ def test_a_group_of_version_2_is_made_beside_ours_and_of_version_1_below_it_in_e
         ({"version": "none"}, "no control groups are mounted here"),
     ],
 )
-def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_why(
-    tmp_path: Path, made: dict[str, str], why: str
-) -> None:
+def test_without_a_group_it_is_pinned_and_says_why(tmp_path: Path, made: dict[str, str], why: str) -> None:
     root = tmp_path if made["version"] == "none" else made_up(tmp_path, **made)
-    around = enclose(SMALL, None, root)
+    around = cgroup.enclose(SMALL, None, root)
     assert around.record is not None
     assert around.doors == ()
     assert around.cpus == tuple(sorted(os.sched_getaffinity(0)))[:1]
     assert around.record.enforced_by is None
     assert why in (around.record.why_not or "")
-    remark = remark_on_limits(SMALL, root) or ""
+    remark = cgroup.remark_on_limits(SMALL, root) or ""
     assert why in remark
     assert "pinned to 1 CPU(s)" in remark
 
 
-def test_a_trial_whose_limits_nobody_enforced_is_flagged(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limits_that_nobody_enforced_are_flagged(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_root: Path) -> dict[str, Path]:
         raise HostError("not allowed")
 
@@ -228,18 +214,12 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
     assert record.limits is not None
     assert record.limits.why_not == "not allowed"
     flags = trial_flags(
-        load=None,
-        generator=None,
-        instance=record,
-        machine=None,
-        longest_gap_s=None,
-        phases=(),
-        placement=None,
-    )
+        load=None, generator=None, instance=record, machine=None, longest_gap_s=None, phases=(), placement=None,
+    )  # fmt: skip
     assert flags == ("limits_not_enforced",)
 
 
 def test_without_a_memory_limit_nothing_stands_around_a_process() -> None:
-    assert enclose(RuntimeSettings(cpus=1), (0,)).record is None
-    assert remark_on_limits(RuntimeSettings(cpus=1)) is None
-    assert [bytes_of(text) for text in ("64m", "1g", "2K")] == [2**26, 2**30, 2**11]
+    assert cgroup.enclose(RuntimeSettings(cpus=1), (0,)).record is None
+    assert cgroup.remark_on_limits(RuntimeSettings(cpus=1)) is None
+    assert [cgroup.bytes_of(text) for text in ("64m", "1g", "2K")] == [2**26, 2**30, 2**11]

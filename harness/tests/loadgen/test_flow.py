@@ -13,15 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import InputError
-from harness.loadgen.correlation import (
-    CaptureFault,
-    Scalar,
-    captured,
-    expects,
-    filled,
-    filled_expectation,
-    needs,
-)
+from harness.loadgen import correlation as links
 from harness.loadgen.flow import (
     one_round,
     readiness_request,
@@ -54,32 +46,28 @@ def expectation(**parts: object) -> Expectation:
     ],
 )
 def test_what_cannot_be_carried_on_is_a_fault_in_words(body: bytes, why: str) -> None:
-    with pytest.raises(CaptureFault) as caught:
-        captured({"a": "/id"}, body)
+    with pytest.raises(links.CaptureFault) as caught:
+        links.captured({"a": "/id"}, body)
     assert why in str(caught.value)
 
 
 def test_a_request_is_filled_in_path_headers_and_body_and_names_what_it_needs() -> None:
     request = step(2, "n", "POST", "/a/${a}", headers={"X": "${b}"}, body='{"a":${a},"c":"${c}"}')
-    assert needs(request) == ("a", "b", "a", "c")
-    sent = filled(request, {"a": 5, "b": "x", "c": True})
+    assert links.needs(request) == ("a", "b", "a", "c")
+    sent = links.filled(request, {"a": 5, "b": "x", "c": True})
     assert (sent.path, sent.headers, sent.body) == ("/a/5", {"X": "x"}, '{"a":5,"c":"true"}')
-    assert filled(request, {}) is request
+    assert links.filled(request, {}) is request
 
 
 def test_an_expectation_is_filled_in_every_form_it_may_have() -> None:
-    values: dict[str, Scalar] = {"a": 5, "b": "x"}
-    assert filled_expectation(expectation(body="${a}${b}"), values).body == "5x"
-    assert filled_expectation(expectation(json={"n": "${a}", "t": "<${a}>"}), values).json_value == {
-        "n": 5,
-        "t": "<5>",
-    }
-    assert filled_expectation(expectation(one_of=["${a}", "${b}"]), values).one_of == (5, "x")
-    assert filled_expectation(expectation(headers={"L": "/${b}"}), values).headers == {"L": "/x"}
-    assert expects(expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})) == ("c", "a", "b")
-
-
-# --- a flow is sound or it is refused where it stands
+    values: dict[str, links.Scalar] = {"a": 5, "b": "x"}
+    assert links.filled_expectation(expectation(body="${a}${b}"), values).body == "5x"
+    filled = links.filled_expectation(expectation(json={"n": "${a}", "t": "<${a}>"}), values)
+    assert filled.json_value == {"n": 5, "t": "<5>"}
+    assert links.filled_expectation(expectation(one_of=["${a}", "${b}"]), values).one_of == (5, "x")
+    assert links.filled_expectation(expectation(headers={"L": "/${b}"}), values).headers == {"L": "/x"}
+    expected = expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})
+    assert links.expects(expected) == ("c", "a", "b")
 
 
 def line(**parts: object) -> str:
@@ -123,9 +111,7 @@ def line(**parts: object) -> str:
         ),
     ],
 )
-def test_a_broken_flow_names_file_line_request_and_name(
-    tmp_path: Path, lines: list[str], message: str
-) -> None:
+def test_a_broken_flow_names_file_line_and_request(tmp_path: Path, lines: list[str], message: str) -> None:
     (tmp_path / "requests.jsonl").write_text("\n".join([*lines, line(mix="other")]) + "\n")
     with pytest.raises(InputError, match=r"requests\.jsonl: " + message):
         load_all_requests(tmp_path)
@@ -154,9 +140,6 @@ def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: di
     assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
     assert "3000.00" in render_plan(order_of(tmp_path, ClosedLoad(users=1, loops=1), request))
     assert request.expect.one_of == ({"pay": [3000.0, 1]}, {"pay": 5})
-
-
-# --- plain mixes: proportions are kept exactly, and right answers are recognised as text
 
 
 def mix_of(*shares: int) -> tuple:  # type: ignore[type-arg]  # of requests; only handed on

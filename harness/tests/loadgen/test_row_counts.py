@@ -17,7 +17,7 @@ from harness.loadgen.row_counts import LATENCIES, SECONDS, count_rows
 from harness.measure.session import measure, prepare
 from harness.model import ClosedLoad, Load, LoadSummary, Outcome
 from harness.tests.support.sessions import LIMITS, calm_alone, make_session_project, tiny_assembly
-from harness.tests.support.synthetic_files import write_jtl
+from harness.tests.support.synthetic_pauses import write_jtl
 
 SUMMARY = LoadSummary(
     n_requests=4, n_errors=0, start_epoch_s=1000.0, duration_s=2.5, offered_per_s=None, achieved_per_s=1.6,
@@ -25,9 +25,7 @@ SUMMARY = LoadSummary(
 )  # fmt: skip
 
 
-def test_answers_stand_in_the_second_in_which_they_came_and_each_latency_with_its_number(
-    tmp_path: Path,
-) -> None:
+def test_answers_stand_in_their_second_and_each_latency_with_its_number(tmp_path: Path) -> None:
     begun, elapsed = np.array([1_000_000, 1_000_900, 1_001_000, 1_002_000]), np.array([5, 200, 5, 500])
     write_jtl(tmp_path / "samples.jtl", begun, elapsed, "hello")
     with (tmp_path / "samples.jtl").open("a") as file:

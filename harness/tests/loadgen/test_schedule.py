@@ -57,9 +57,7 @@ LOOPS = ClosedLoad(users=2, loops=5)
         ("wrk2", EVENLY.model_copy(update={"rate_per_s": 2.5}), "whole numbers"),
     ],
 )
-def test_what_a_tool_cannot_express_is_refused_with_the_reason_and_never_ordered(
-    tool: str, profile: LoadProfile, why: str
-) -> None:
+def test_what_a_tool_cannot_express_is_refused_with_reason(tool: str, profile: LoadProfile, why: str) -> None:
     assert why in (TOOLS[tool].supports(profile, (request_to("/right"),)) or "")
     with pytest.raises(UnsupportedLoad):
         TOOLS[tool].command(order_of(Path("/nowhere"), profile))
@@ -67,11 +65,8 @@ def test_what_a_tool_cannot_express_is_refused_with_the_reason_and_never_ordered
 
 def test_a_tool_that_is_not_here_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
     ways = {
-        "oha": "make generators",
-        "vegeta": "make generators",
-        "wrk2": "make generators",
-        "wrk": "apt-get install",
-    }
+        "oha": "make generators", "vegeta": "make generators", "wrk2": "make generators", "wrk": "apt-get install",
+    }  # fmt: skip
     absent = (Oha(program=tmp_path / "absent"), JMeter(home=None, java=Path("/bin/true")))
     for tool in (*TOOLS.values(), *absent):
         closed = tool.supports(USERS, (request_to("/right"),)) is None

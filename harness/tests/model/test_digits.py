@@ -28,9 +28,7 @@ from harness.model.digits import cell_words, decimals, level_words, percent, pla
         (0.0, None, None, "0"),
     ],
 )
-def test_value_and_bounds_end_at_the_second_digit_of_the_half_width(
-    value: float, low: float | None, high: float | None, text: str
-) -> None:
+def test_bounds_end_at_two_digits(value: float, low: float | None, high: float | None, text: str) -> None:
     assert spoken(value, low, high) == text
 
 
@@ -67,9 +65,7 @@ def test_any_number_can_be_printed(value: float) -> None:
         ("payload", 128, "payload 128"),
     ],
 )
-def test_a_level_is_said_in_words_and_an_unknown_one_by_its_factor(
-    factor: str, level: object, words: str
-) -> None:
+def test_a_level_is_said_in_words_or_by_its_factor(factor: str, level: object, words: str) -> None:
     assert level_words(factor, level) == words
 
 

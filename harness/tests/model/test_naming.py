@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who built a program and how it is written stand beside its name, from what its session recorded."""
+"""What a recorded program is called, and that types, rows and adapters call the load tools the same."""
 
 from __future__ import annotations
 
+import re
+from typing import get_args
+
 import pytest
 
-from harness.model import BuildRecord, FormBuild, RuntimeSettings, Variant
+from harness.loadgen.base import Installed
+from harness.loadgen.tools import adapter_of
+from harness.model import LOAD_TOOLS, BuildRecord, FormBuild, GeneratorName, RuntimeSettings, Variant
 from harness.model.session import UNOFFICIAL, coding_of, label_of
+from harness.project import find_root
+from harness.tests.support import load_tool_table
 
 NATIVE = Variant(implementation="java", label="Java native", runtime=RuntimeSettings(form="native"))
 PLAIN = Variant(implementation="java", label="Java")
@@ -40,9 +47,25 @@ def test_a_native_image_is_called_unofficial_where_its_compiler_says_so() -> Non
         ("accounts", {}, None),
     ],
 )
-def test_a_coding_is_what_was_asked_for_or_the_workloads_own(
-    workload: str, settings: dict[str, str], coding: str | None
-) -> None:
+def test_a_coding_is_asked_for_or_usual(workload: str, settings: dict[str, str], coding: str | None) -> None:
     assert coding_of(workload, Variant(implementation="x", settings=dict(settings))) == coding
     # a handler that answers a constant has none
     assert coding_of(workload, Variant(implementation="x", lean=True)) is None
+
+
+HARNESS = find_root() / "harness"
+
+
+def test_types_rows_and_adapters_have_the_same_names() -> None:
+    modules = (HARNESS / "loadgen" / "tools").glob("*.py")
+    adapter = re.compile(r"^(def )?adapter\b", re.MULTILINE)
+    adapters = {path.stem for path in modules if adapter.search(path.read_text("utf-8"))}
+    assert get_args(GeneratorName) == tuple(tool.name for tool in LOAD_TOOLS)
+    assert adapters == {*get_args(GeneratorName)}
+    assert len({tool.title for tool in LOAD_TOOLS}) == len(LOAD_TOOLS)
+    assert all(adapter_of(tool.name, Installed()).name == tool.name for tool in LOAD_TOOLS)
+
+
+def test_the_table_of_the_page_is_what_the_adapters_say() -> None:
+    page = (find_root() / load_tool_table.PAGE).read_text("utf-8")
+    assert load_tool_table.written(page) == page, "run: python -m harness.tests.support.load_tool_table"

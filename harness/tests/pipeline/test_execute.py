@@ -17,8 +17,8 @@ from harness.pipeline import StageFailed, StageParameters, run
 from harness.pipeline.execute import Progress, UnderWay, may_begin
 from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
 WITHIN_S = patient(300.0)
@@ -72,9 +72,7 @@ class Shown(Progress):
         return max(list(states.values()).count("running") for states in self.states)
 
 
-def test_only_analyses_share_the_machine_and_the_time_expected_is_theirs_beside_each_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_analyses_run_at_once_and_the_time_expected_is_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = stage("analysis")
     kinds: tuple[Kind, ...] = ("check", "measure", "tidy", "paper")
     for alone in (stage("alone", kind) for kind in kinds):
@@ -110,9 +108,7 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., St
     return make
 
 
-def test_after_an_analysis_fails_the_others_are_executed_no_paper_is_made_and_all_failures_are_named(
-    scripts: Callable[..., StagePlan], tmp_path: Path
-) -> None:
+def test_failed_analyses_are_named_without_a_paper(scripts: Callable[..., StagePlan], tmp_path: Path) -> None:
     until_shown = "until [ -e shown ]; do sleep 0.02; done;"
     plan = scripts(a=f"{until_shown} exit 1", b=f"{until_shown} touch b", c="exit 1", d="touch d")
     shown = Shown(tmp_path / "shown")
@@ -126,9 +122,7 @@ def test_after_an_analysis_fails_the_others_are_executed_no_paper_is_made_and_al
     assert (tmp_path / "b").is_file() and (tmp_path / "d").is_file() and shown.at_once() == 3
 
 
-def test_after_a_stage_fails_that_analyses_build_on_nothing_is_begun(
-    scripts: Callable[..., StagePlan], tmp_path: Path
-) -> None:
+def test_a_failed_stage_begins_nothing_built_on_it(scripts: Callable[..., StagePlan], tmp_path: Path) -> None:
     plan = scripts(a="exit 1", b="touch b")
     first, *rest = plan.stages
     shown = Shown()
@@ -159,9 +153,7 @@ def texts(root: Path) -> dict[str, str]:
     return {key: entry["text"] for key, entry in read_values(root).items()}
 
 
-def test_what_was_published_is_replaced_when_its_notebook_has_ended_well_and_never_before(
-    scripts: Callable[..., StagePlan], tmp_path: Path
-) -> None:
+def test_published_values_stay_until_a_good_end(scripts: Callable[..., StagePlan], tmp_path: Path) -> None:
     for name in ("a", "b", "outside"):
         publish(tmp_path, name, "old")
     plan = scripts(a=publishing("a", "new"), b=f"{publishing('b', 'new')}; exit 1")
@@ -177,9 +169,7 @@ def test_what_was_published_is_replaced_when_its_notebook_has_ended_well_and_nev
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
-def test_a_signal_ends_all_that_is_at_work(
-    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_ends_all(tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (tmp_path / "notebooks").mkdir()
     for name in "ab":

@@ -60,9 +60,7 @@ def test_the_plan_says_what_is_done_what_is_to_do_and_why(project: Path) -> None
     assert list(table.lines()) == ["· tidy  to do        ~2 min  <b> changed"]
 
 
-def test_a_notebook_is_executed_where_an_experiment_of_it_was_chosen_and_told_of_those(
-    project: Path,
-) -> None:
+def test_a_notebook_is_executed_for_the_experiments_that_were_chosen(project: Path) -> None:
     usual = stages_of(project, StageParameters(profile="quick"))
     assert usual["41-gc-peaks"].state == usual["50-scaling"].state == "skipped"
     assert usual["32-bank"].parameters["experiments"] == "bank-rematch"
@@ -79,9 +77,7 @@ def test_a_notebook_is_executed_where_an_experiment_of_it_was_chosen_and_told_of
     [(7, 2, "4 of 6 trials made; the rest follows"), (8, None, "6 trials to make")],
     ids=["interrupted", "never begun"],
 )
-def test_what_is_not_complete_is_measured_or_resumed(
-    project: Path, seed: int, missing: int | None, why: str
-) -> None:
+def test_what_is_incomplete_is_measured(project: Path, seed: int, missing: int | None, why: str) -> None:
     if missing is not None:
         make_session(project, "strings-rounds", "smoke", seed=seed, missing=missing)
     stages = stages_of(project, seed=seed)
@@ -147,9 +143,7 @@ def test_a_notebook_depends_on_modules_that_it_reaches_and_on_its_definitions(pr
         ),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_refused_in_one_line(
-    cells: list[str], values: dict[str, object], message: str
-) -> None:
+def test_wrong_parameters_are_one_line(cells: list[str], values: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         check_parameters(
             RunAllParameters, {"In": ["", *(f"# Parameters\n{cell}" for cell in cells)], **values}
@@ -164,9 +158,7 @@ def test_only_the_last_parameters_cells_count_and_no_later_variables() -> None:
     assert check_parameters(RunAllParameters, names).profile == "smoke"
 
 
-def test_a_name_that_no_definition_and_no_session_has_is_an_error_and_not_unmeasured(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_name_that_nothing_has_is_an_error(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match=r"no such experiment.*found 'strings-round'.*strings-rounds"):
         make_plan(StageParameters(profile="smoke", experiments="strings-round"), root=project)
     with pytest.raises(InputError, match=r"no such experiment.*found 'nosuch'"):
@@ -228,9 +220,7 @@ def test_who_asks_for_no_profile_measures_only_under_papermill_where_the_tools_a
     assert capsys.readouterr().out == ""  # what is asked for is taken without a word
 
 
-def test_a_machine_without_programs_lacks_them_by_name(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bare_machine_lacks_programs_by_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.pipeline.steps.lacking_packages", lambda: {"docker": "containers"})
     monkeypatch.setenv("PATH", "")
     missing = missing_tools(project)

@@ -54,9 +54,7 @@ def test_a_fit_service_and_what_is_wrong_with_another(url: str) -> None:
     assert out.index("cannot tell") < out.index("No load")
 
 
-def test_a_service_can_be_tried_where_there_is_no_project(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_project_is_needed_to_try(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         harness.project, "MARKERS", ("no-such-file",)
     )  # installed, and no clone above or beside it
@@ -108,9 +106,7 @@ def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_servi
     assert kept is None and why is not None
 
 
-def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_service_that_died_between_loads_is_no_fault_of_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Server(_Handler)) as server:
         target = target_of(f"{server.endpoint.url}/hello")
         fitness = ask(target)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that say the same thing in several places agree with each other."""
+"""Files that say the same thing in several places agree; a module depends on all that it imports, directly or not."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 from rattler import MatchSpec
 
 from harness import toolchains
+from harness.import_closure import closure, closure_sha256
 from harness.store import Store
 from harness.tests.support.available import PROJECT, not_run
 
@@ -64,12 +65,8 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
 
 
 HOSTS = (
-    "pypi" + ".org",
-    "files.python" + "hosted",
-    "maven" + ".org",
-    "proxy.golang" + ".org",
-    "deb.debian" + ".org",
-)
+    "pypi" + ".org", "files.python" + "hosted", "maven" + ".org", "proxy.golang" + ".org", "deb.debian" + ".org",
+)  # fmt: skip
 
 
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:
@@ -129,11 +126,8 @@ def named_groups(workload: Path) -> set[frozenset[str]]:
     """Return each group of files that the list of a workload says are equal, as paths below its folder."""
     path = workload / "copies.toml"
     blocks = tomllib.loads(path.read_text("utf-8"))["copies"] if path.exists() else []
-    return {
-        frozenset(f"{folder}/{file}" for folder in block["folders"])
-        for block in blocks
-        for file in block["files"]
-    }
+    pairs = [(block["folders"], file) for block in blocks for file in block["files"]]
+    return {frozenset(f"{folder}/{file}" for folder in folders) for folders, file in pairs}
 
 
 def equal_groups(workload: Path) -> set[frozenset[str]]:
@@ -150,3 +144,42 @@ def equal_groups(workload: Path) -> set[frozenset[str]]:
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda path: path.name)
 def test_equal_files_of_two_implementations_and_no_others_are_named_as_copies(workload: Path) -> None:
     assert equal_groups(workload) == named_groups(workload), f"{workload}/copies.toml"
+
+
+SOURCES = {
+    "__init__": "", "one": "import harness.deep\nfirst = 1\n", "two": "second = 2\n", "deep": "",
+    "package/__init__": "from harness.two import second\n", "package/inner": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, source in SOURCES.items():
+        path = tmp_path / "harness" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(source)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import harness.two", {"harness.two"}),
+        ("from harness.one import first", {"harness.one", "harness.deep"}),
+        ("from harness.package import second", {"harness.package", "harness.two"}),
+        ("from harness.package import inner", {"harness.package", "harness.package.inner", "harness.two"}),
+        ("def late():\n    from harness.two import second", {"harness.two"}),
+        ("if TYPE_CHECKING:\n    import harness.two\nelse:\n    import harness.deep", {"harness.deep"}),
+    ],
+)
+def test_everything_that_can_be_imported_is_followed(root: Path, source: str, expected: set[str]) -> None:
+    (root / "harness" / "user.py").write_text(source + "\n")
+    assert set(closure(root, {"harness.user"})) - {"harness"} == expected | {"harness.user"}
+
+
+def test_the_hash_changes_with_any_module_that_is_reached(root: Path) -> None:
+    before = closure_sha256(root, {"harness.one"})
+    (root / "harness" / "two.py").write_text("second = 3\n")
+    assert closure_sha256(root, {"harness.one"}) == before
+    (root / "harness" / "deep.py").write_text("third = 3\n")
+    assert closure_sha256(root, {"harness.one"}) != before

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from harness.places.hosts.local import LocalHost
-from harness.tests.support.available import PROJECT
-from harness.tests.support.patience import patient
+from harness.tests.support.available import PROJECT, patient
 
 STARTED_WITHIN_S = 120.0
 

@@ -23,9 +23,6 @@ from setup import light, python_env, releases, source_builds
 LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
 
 
-# --- the Python environment
-
-
 @pytest.mark.parametrize(
     ("pip", "environ", "uv"),
     [
@@ -38,9 +35,7 @@ LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
         ("global.index-url='https://a.example'", {"UV_INDEX_URL": "https://older.example"}, {}),
     ],
 )  # fmt: skip
-def test_what_pip_is_told_is_told_to_uv_unless_uv_is_told_otherwise(
-    pip: str, environ: dict[str, str], uv: dict[str, str]
-) -> None:
+def test_what_pip_is_told_is_told_to_uv(pip: str, environ: dict[str, str], uv: dict[str, str]) -> None:
     assert python_env.uv_variables(python_env.read_pip(pip, environ), environ) == uv
 
 
@@ -121,9 +116,6 @@ def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-# --- the part of the lock that reading needs
-
-
 def names(lock: str) -> set[str]:
     return set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
 
@@ -144,18 +136,12 @@ def test_a_light_lock_keeps_what_a_kept_package_requires_but_for_what_is_spared(
         light.light_lock(lock, ["z"])
 
 
-# --- pins
-
-
 def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -> None:
     version = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/go.txt"))
     modules = [path.read_text("utf-8") for path in PROJECT.glob("services/*/*/go.mod")]
     asked = [match[1] for text in modules if (match := re.search(r"^go (\S+)", text, re.MULTILINE))]
-    assert all(
-        version >= toolchains.parse_version(least)
-        for least in (toolchains.wanted("go").minimum, *asked)
-        if least
-    )
+    least = [one for one in (toolchains.wanted("go").minimum, *asked) if one]
+    assert all(version >= toolchains.parse_version(one) for one in least)
     java = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/java.txt", releases.JAVA))
     variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
     assert java[0] in {variant.runtime.java for variant in variants}
@@ -169,9 +155,6 @@ def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes
     assert f"{row.package} v{row.version} h1:" in (folder / "go.sum").read_text("utf-8")
 
 
-# --- what is built
-
-
 def test_metronome_of_another_source_stands_in_another_folder(tmp_path: Path) -> None:
     other = tmp_path / "metronome.c"
     other.write_bytes(toolchains.METRONOME.read_bytes() + b"// changed\n")
@@ -181,9 +164,7 @@ def test_metronome_of_another_source_stands_in_another_folder(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "line", [source_builds.FAULTY, source_builds.REPAIRED, f"{source_builds.FAULTY}\n{source_builds.FAULTY}"]
 )
-def test_the_timers_of_wrk2_are_repaired_where_they_have_the_one_fault_and_its_version_says_so(
-    tmp_path: Path, line: str
-) -> None:
+def test_wrk2s_one_fault_of_timers_is_repaired_and_its_version_says_so(tmp_path: Path, line: str) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/ae.c").write_text(line)
     (tmp_path / "src/wrk.h").write_text(f'#define VERSION "{source_builds.UNREPAIRED_VERSION}"\n')

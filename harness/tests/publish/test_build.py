@@ -131,9 +131,7 @@ def test_no_table_is_set_below_seven_points_or_cut_off(project: Path) -> None:
     assert "Overfull \\hbox" not in log
 
 
-def test_the_supplement_has_the_sessions_tables_and_figures_of_each_notebook_in_its_order(
-    project: Path,
-) -> None:
+def test_the_supplement_has_sessions_tables_and_figures_of_each_notebook(project: Path) -> None:
     text = (project / "paper/generated/supplement.tex").read_text("utf-8")
     labels = (project / "paper/supplement.aux").read_text("utf-8", errors="replace")
     parts = contributions(project / GENERATED)
@@ -204,9 +202,7 @@ def test_the_readme_links_a_pdf_of_its_own_numbers() -> None:
     ],
     ids=["unknown key", "no number", "unknown macro"],
 )
-def test_a_mistake_or_a_number_that_bundled_sessions_lack_fails_the_build_with_its_place(
-    tmp_path: Path, sentence: str, problem: str
-) -> None:
+def test_a_mistake_or_missing_number_fails_in_its_place(tmp_path: Path, sentence: str, problem: str) -> None:
     (tmp_path / "paper").mkdir()
     for name in ("rematch.sty", "metadata.tex", "supplement.tex"):
         shutil.copyfile(PAPER / name, tmp_path / "paper" / name)
@@ -222,9 +218,7 @@ def test_a_mistake_or_a_number_that_bundled_sessions_lack_fails_the_build_with_i
     assert "\n" not in str(caught.value)
 
 
-def test_without_results_or_latex_the_error_says_what_brings_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_results_or_latex_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="no notebook has published anything"):
         build_paper(tmp_path)
     assert "no error line" in explain(tmp_path / "supplement.log")

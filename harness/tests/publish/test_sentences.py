@@ -75,9 +75,7 @@ def write(root: Path, text: str, rows: dict[str, Entry]) -> tuple[list[str], str
     return problems, (root / GENERATED / MACROS).read_text("utf-8")
 
 
-def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what_is_so(
-    tmp_path: Path,
-) -> None:
+def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place(tmp_path: Path) -> None:
     rows = {"q.a.ratio.java_x": row(1.3), "q.a.ratio.java_y": row(0.9, 0.2, "inconclusive", label="Jersey")}
     problems, tex = write(tmp_path, "one\n\\holds{q.a.ratio.java_*}{higher}{Java is ahead.}", rows)
     assert problems == ["text/a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
@@ -113,11 +111,8 @@ def test_the_ends_of_several_rows_leave_refused_ones_out(tmp_path: Path) -> None
         "q.a.ratio.x": row(1.5, label="X"), "q.a.ratio.y": row(2.5, label="Y"),
         "q.a.ratio.z": row(9.0, 0.1, "not_about_the_services", label="Z"),
     }  # fmt: skip
-    _, tex = write(
-        tmp_path,
-        r"\least{q.a.ratio.*} \most{q.a.ratio.*} \leastname{q.a.ratio.*} \mostname{q.a.ratio.*}",
-        rows,
-    )
+    names = r"\least{q.a.ratio.*} \most{q.a.ratio.*} \leastname{q.a.ratio.*} \mostname{q.a.ratio.*}"
+    _, tex = write(tmp_path, names, rows)
     ends = re.findall(r"rematch@(\w+)@q\.a\.ratio\.\*\\endcsname\{(.*)\}", tex)
     assert ends == [("least", "1.5"), ("most", "2.5"), ("leastname", "X"), ("mostname", "Y")]
 
@@ -169,9 +164,7 @@ def test_a_key_that_was_not_published_is_named() -> None:
         ("q.speed.ratio.go_*", "higher", False),  # nothing was measured
     ],
 )
-def test_a_sentence_stands_where_every_row_supports_it_and_else_is_refused_with_its_line(
-    patterns: str, claim: str, supported: bool
-) -> None:
+def test_a_sentence_is_supported_by_every_row_or_refused(patterns: str, claim: str, supported: bool) -> None:
     text = f"first\n<!-- holds {patterns} {claim} -->It is so."
     if supported:
         assert readme.fill(text, VALUES, FILE) == text

@@ -13,17 +13,8 @@ from harness.analysis.evidence.opening import open_evidence
 from harness.model import Flag, RuntimeSettings
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
+from harness.publish import session_facts
 from harness.publish.publisher import Publisher
-from harness.publish.session_facts import (
-    flag_counts,
-    flags_table,
-    load_lines,
-    registrations,
-    runtime_line,
-    setting_words,
-    setup_tables,
-    tool_versions,
-)
 from harness.store import Store
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.synthetic import ROOT, make_project, make_session
@@ -38,41 +29,44 @@ def bundled(experiment: str) -> Evidence:
 
 def test_settings_are_those_that_are_not_the_default_by_their_names() -> None:
     given = RuntimeSettings(gc="g1", gc_log=False, jvm_flags=("-Xint", "-Xshare:off"), cpus=2)
-    assert setting_words(given, "cpus") == 'gc g1, gc_log false, jvm_flags ["-Xint", "-Xshare:off"]'
-    assert setting_words(RuntimeSettings()) == ""
+    words = session_facts.setting_words(given, "cpus")
+    assert words == 'gc g1, gc_log false, jvm_flags ["-Xint", "-Xshare:off"]'
+    assert session_facts.setting_words(RuntimeSettings()) == ""
 
 
 def test_the_headlines_load_and_memory_are_those_of_its_session() -> None:
     evidence = bundled("strings-rounds")
-    (load,) = load_lines(evidence)
+    (load,) = session_facts.load_lines(evidence)
     assert (load["generator"], load["warm_up"]) == ("JMeter", "1,000 or none")
     assert load["load"] == "closed: users 100, ramp_up_s 1.0, loops 100"
-    line = runtime_line(evidence)
+    line = session_facts.runtime_line(evidence)
     assert line["cpus"] == "2" and line["go"] == "default" and "heap_max 512m" in str(line["java"])
 
 
 def test_versions_of_generators_are_those_that_trials_recorded() -> None:
-    versions = tool_versions(bundled("headroom").sessions)
+    versions = session_facts.tool_versions(bundled("headroom").sessions)
     assert {"jmeter", "wrk", "k6", "locust", "oha"} <= set(versions)
     assert versions["jdk"] == ["25.0.3+9 (Eclipse Adoptium)"]
 
 
 def test_it_is_printed_of_how_many_registered_sessions_the_hash_holds() -> None:
-    text = registrations([("a", ()), ("b", None), ("c", ("definition",))])
+    text = session_facts.registrations([("a", ()), ("b", None), ("c", ("definition",))])
     assert text.startswith(
         "2 of 3 sessions registered plan, margins and rule of stopping before the first trial"
     )
     assert text.endswith(
         "; the stored ones have the hash of then in all of them; changed since: c (definition)"
     )
-    assert registrations([("b", None)]) == "No session registered its plan before its first trial"
+    assert (
+        session_facts.registrations([("b", None)]) == "No session registered its plan before its first trial"
+    )
 
 
 def test_the_tables_hold_every_experiment_that_was_measured(tmp_path: Path) -> None:
     root = make_project(tmp_path, profile="smoke", experiments=("strings-startup",))
     make_session(root, "gc-peaks", "smoke")
     settings = StageParameters(profile="smoke")
-    shown = repr(setup_tables(settings, Publisher("20-tidy", root=root, publish=True)))
+    shown = repr(session_facts.setup_tables(settings, Publisher("20-tidy", root=root, publish=True)))
     assert "strings-startup | none | none: start and idle" in shown
     assert "gc-peaks | JMeter | open: rate_per_s 200.0" in shown
     assert "gc serial" in shown and "gc g1" in shown
@@ -88,7 +82,7 @@ def test_the_table_counts_the_flags_of_the_records(tmp_path: Path) -> None:
     )
     assert recorded, "made-up sessions carry a flag, else this test says nothing"
     evidence = open_evidence(settings, "strings-rounds", root=root)
-    assert flag_counts(evidence) == recorded
-    text = repr(flags_table(Publisher("20-tidy", root=root, publish=True), [evidence]))
+    assert session_facts.flag_counts(evidence) == recorded
+    text = repr(session_facts.flags_table(Publisher("20-tidy", root=root, publish=True), [evidence]))
     for flag in FLAG_WORDS:
         assert (FLAG_WORDS[flag] in text) == (flag in recorded)

@@ -126,9 +126,7 @@ def judged(wanted: RowFilter, predicate: Predicate, value: float, **made: Any) -
 @pytest.mark.parametrize(
     "test", [test for _, test in TESTS if test.rows], ids=[n for n, t in TESTS if t.rows]
 )
-def test_every_predicate_of_the_ledger_can_hold_and_can_fail(
-    test: ClaimTest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_predicate_can_hold_and_can_fail(test: ClaimTest, monkeypatch: pytest.MonkeyPatch) -> None:
     for wanted in (*test.rows, *test.then, *test.then_ours):
         for value, expected in ((fulfilling(test.predicate), "holds"), (failing(test.predicate), "fails")):
             share = wanted.metric == "error_share"
@@ -172,9 +170,7 @@ def test_every_predicate_of_the_ledger_tells_printed_numbers_apart() -> None:
         (VALUE, Near(limit=100.0, margin=0.1), 130.0, "fails"),
     ],
 )
-def test_a_number_is_judged_against_its_limit(
-    number: RowFilter, predicate: Predicate, value: float, expected: str
-) -> None:
+def test_a_number_has_its_limit(number: RowFilter, predicate: Predicate, value: float, expected: str) -> None:
     # nothing bounds memory
     bound_by = "generator" if number is VALUE else "service"
     assert judged(number, predicate, value, bound_by=bound_by)[0] == expected
@@ -419,9 +415,7 @@ def test_trials_that_a_neighbour_slowed_count_for_programs_of_the_time_alone() -
         (Near(limit=1.0), 1.5, "fails"),
     ],
 )
-def test_where_a_part_of_the_latency_is_the_load_tools_the_services_may_be_farther_apart(
-    predicate: Predicate, ratio: float, outcome: str
-) -> None:
+def test_the_tools_part_hides_a_larger_ratio(predicate: Predicate, ratio: float, outcome: str) -> None:
     wanted = RATIO.model_copy(update={"metric": "latency_mean_s"})
     trials = made_trials(wanted, ratio, bound_by="offered").assign(throughput_per_s=100.0)
     alone = outcome_of(predicate, made_row(trials, wanted, predicate))

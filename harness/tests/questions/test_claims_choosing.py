@@ -155,9 +155,7 @@ def test_a_fact_of_files_needs_neither_blocks_nor_bounds(value: float, expected:
         (Above(limit=1.0), [0.0, 0.0, 9.0, 9.0, 9.0, 9.0], "undecided"),
     ],
 )
-def test_a_time_below_the_windows_it_is_counted_in_is_printed_as_below_them(
-    predicate: Any, seconds: list[float], expected: str
-) -> None:
+def test_a_time_below_its_windows_is_printed_so(predicate: Any, seconds: list[float], expected: str) -> None:
     wanted = VALUE.model_copy(update={"metric": "cold_s"})
     trials = made_trials(wanted, 1.0, blocks=6).assign(cold_s=seconds)
     claim = one_claim(what="seconds until warm", predicate=predicate, rows=(wanted,))

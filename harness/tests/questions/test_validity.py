@@ -54,11 +54,10 @@ def test_a_ratio_that_something_else_bounded_has_no_verdict() -> None:
 
 def test_the_experiment_declares_what_its_service_is_told() -> None:
     experiment = load_study(find_root(), "known-effect").experiment
-    declared = {
-        name: float(one.settings[SETTING])
-        for name, one in experiment.variants.items()
-        if SETTING in one.settings
+    with_setting = {
+        name: variant for name, variant in experiment.variants.items() if SETTING in variant.settings
     }
+    declared = {name: float(variant.settings[SETTING]) for name, variant in with_setting.items()}
     assert list(declared.values()) == [SHARE] and experiment.reference not in declared
     (name,) = declared
     plain, slowed = experiment.variants[experiment.reference], experiment.variants[name]

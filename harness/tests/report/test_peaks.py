@@ -16,29 +16,22 @@ from harness.formats.runtime_log import read_runtime_log
 from harness.report.html import slowest_of_slices
 from harness.report.output import main
 from harness.report.result import Report
-from harness.tests.support.reports import report_file
-from harness.verify.simulated.queueing import (
-    Pauses,
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
+from harness.tests.support.generated_jtl import report_file
+from harness.verify.simulated import queueing
 
 EPOCH_S = 1.7e9
 Spans = list[tuple[float, float]]
 #: Starts, latencies, and the pauses that lengthened some.
-Trial = tuple[np.ndarray, np.ndarray, Pauses]
+Trial = tuple[np.ndarray, np.ndarray, queueing.Pauses]
 
 
 @pytest.fixture(scope="module")
 def trial() -> Trial:
     rng = np.random.default_rng(3)
-    arrivals = arrival_times(600.0, 24.0, rng)
-    pauses = regular_pauses(24.0, 0.06, 1.5, rng)
-    service = service_times(len(arrivals), ServiceLaw(), rng)
-    return *simulate_open(arrivals, service, servers=8, pauses=pauses), pauses
+    arrivals = queueing.arrival_times(600.0, 24.0, rng)
+    pauses = queueing.regular_pauses(24.0, 0.06, 1.5, rng)
+    service = queueing.service_times(len(arrivals), queueing.ServiceLaw(), rng)
+    return *queueing.simulate_open(arrivals, service, servers=8, pauses=pauses), pauses
 
 
 def write_jtl(path: Path, start: np.ndarray, latency: np.ndarray) -> Path:
@@ -89,9 +82,7 @@ def test_plots_keep_the_slowest_request_of_every_moment() -> None:
     assert list(slowest_of_slices(np.zeros(3), np.array([1.0, 3.0, 2.0]))) == [1]
 
 
-def test_clocks_that_do_not_agree_are_refused_with_how_far_they_are_apart(
-    tmp_path: Path, trial: Trial
-) -> None:
+def test_clocks_that_do_not_agree_are_refused_with_how_far_apart(tmp_path: Path, trial: Trial) -> None:
     report = reported(tmp_path, trial, [(a - 0.7, b - 0.7) for a, b in trial[2].spans])
     assert report.attribution is not None and "apart" in report.attribution["refused"]
     assert report.attribution["clock_offset_s"] == pytest.approx(0.7, abs=0.005)
@@ -142,9 +133,7 @@ def test_a_log_that_starts_late_or_ends_early_is_noticed(tmp_path: Path, trial: 
     assert causes(early) >= {"unexplained", "gc_pause"}
 
 
-def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
-    tmp_path: Path, trial: Trial, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_loads_nothing(tmp_path: Path, trial: Trial, capsys: pytest.CaptureFixture[str]) -> None:
     jtl = write_jtl(tmp_path / "<b>x.jtl", trial[0], trial[1])
     log = write_log(tmp_path / "gc.log", trial[2].spans[::2])
     pages = []

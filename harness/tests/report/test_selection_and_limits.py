@@ -14,9 +14,7 @@ from harness.formats.table import RequestTable
 from harness.report.limits import check_file, file_limit
 from harness.report.selection import Selection, seconds_named, select
 from harness.tests.support.command import run_here
-from harness.tests.support.compared_arms import change_rows, users_wait
-from harness.tests.support.generated_jtl import write_load
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import change_rows, report_file, users_wait, write_load
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 AUTOCANNON = GOLDEN / "autocannon" / "autocannon.json"

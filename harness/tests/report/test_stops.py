@@ -14,8 +14,7 @@ from harness.analysis.attribution.stalls import harm_of
 from harness.report import peaks
 from harness.report.output import main
 from harness.report.result import Report
-from harness.tests.support.generated_jtl import Load, open_load, write_load
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import Load, open_load, report_file, write_load
 
 
 def agrees_with_its_limit(report: Report) -> None:
@@ -39,9 +38,7 @@ def jittery(pause_s: float, jitter_s: float) -> Load:
     return Load(start=start, latency=latency, thread=load.thread, threads=load.threads)
 
 
-def test_everyday_jitter_is_summed_up_in_one_line_everywhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_everyday_jitter_is_one_line_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_load(tmp_path / "busy.jtl", jittery(0.25, 0.012))
     report = report_file(path)
     agrees_with_its_limit(report)

@@ -18,7 +18,7 @@ from harness.formats.table import MOST_KINDS, OTHER_KINDS
 from harness.report import analyse, words
 from harness.report.output import main
 from harness.report.words import percent
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage\n"
@@ -55,9 +55,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("quoted", [False, True], ids=["through Arrow", "line by line"])
-def test_errors_have_their_kinds_in_json_text_and_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], quoted: bool
-) -> None:
+def test_errors_have_their_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str], quoted: bool) -> None:
     path = two_labels(tmp_path / "r.jtl", quoted=quoted)
     main([path], as_json=True)
     assert json.loads(capsys.readouterr().out)["errors_by_kind"] == KINDS
@@ -70,9 +68,7 @@ def test_errors_have_their_kinds_in_json_text_and_page(
     assert "12 % errors (200 x HTTP 500 Internal Server Error, 2 other kinds)" in " ".join(text.split())
 
 
-def test_each_name_has_its_own_numbers_with_intervals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_name_has_its_numbers_and_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = two_labels(tmp_path / "r.jtl")
     report = report_file(path)
     rows = {row.label: row for row in report.labels}
@@ -110,9 +106,7 @@ def test_the_first_line_sums_up_the_file(tmp_path: Path, capsys: pytest.CaptureF
     )
 
 
-def test_a_percentile_below_the_clock_is_written_as_such_and_an_empty_interval_has_a_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_percentile_below_the_clock_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([two_labels(tmp_path / "r.jtl")])
     text = " ".join(capsys.readouterr().out.split())
     assert "p50 │ < 1 │" in text and "p50 is below the tool's clock of 1 ms: shown as < 1 ms" in text

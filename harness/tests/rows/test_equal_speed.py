@@ -39,9 +39,7 @@ def test_trials_left_out_for_their_speed_count_again_and_others_do_not() -> None
 
 
 @pytest.mark.parametrize("java_elasticity", [-1.0, -0.7])
-def test_the_interval_holds_the_ratio_at_that_speed_and_is_narrower_than_one_of_trials_as_they_are(
-    java_elasticity: float,
-) -> None:
+def test_the_interval_holds_the_ratio_at_that_speed_and_is_narrower(java_elasticity: float) -> None:
     # the second service is slowed less than the first, as a program is that waits for memory
     usual, widths, n_held, n_sessions = 1.15, [], 0, 20
     truth = PER_S["java-helidon"] / PER_S["go-nethttp"] * usual ** (1.0 + java_elasticity)

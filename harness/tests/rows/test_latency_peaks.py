@@ -38,9 +38,7 @@ def header(session: Session) -> SessionHeader:
     return session.evidence.header
 
 
-def test_rows_have_what_bounded_memory_and_how_often_it_was_collected(
-    trials: tuple[TrialAttribution, ...],
-) -> None:
+def test_rows_have_what_bounded_memory_and_collections(trials: tuple[TrialAttribution, ...]) -> None:
     rows = keyed("gc", attribution(trials)).set_index("key")
     assert rows.loc["gc.setting.fact.g1_6x", "text"] == f"6x: {6 * LEAST_MIB} MiB"
     assert rows.loc["gc.setting.fact.go_as_g1_3x", "text"] == f"as G1, 3x: {HELD_MIB} MiB"
@@ -49,9 +47,7 @@ def test_rows_have_what_bounded_memory_and_how_often_it_was_collected(
     assert rows.loc["gc.median.mean.serial_3x", "value"] == pytest.approx(0.025, rel=0.01)
 
 
-def test_go_is_compared_with_the_java_variant_whose_memory_it_was_given(
-    session: Session, trials: tuple[TrialAttribution, ...]
-) -> None:
+def test_go_is_compared_with_equal_memory(session: Session, trials: tuple[TrialAttribution, ...]) -> None:
     variants = load_study(ROOT, "gc-peaks").experiment.variants
     given = {name: one.runtime.memory_of for name, one in variants.items() if one.runtime.memory_of}
     assert dict(session.declared[0].pairs) == given
@@ -65,9 +61,7 @@ def test_go_is_compared_with_the_java_variant_whose_memory_it_was_given(
         assert row["value"] == pytest.approx(latency[row["variant"]] / latency[row["reference"]])
 
 
-def test_slow_requests_and_pauses_are_on_one_clock(
-    session: Session, trials: tuple[TrialAttribution, ...]
-) -> None:
+def test_slow_requests_share_the_pauses_clock(session: Session, trials: tuple[TrialAttribution, ...]) -> None:
     first = next(trial for trial in trials if trial.variant == "serial-3x")
     requests, pauses = slow_requests(session, [first])
     assert len(requests) == first.n_requests and requests["start_s"].min() == 0

@@ -89,9 +89,7 @@ def test_words_beside_a_value_are_printed_in_its_place(trials: pd.DataFrame) -> 
     assert cells["GO-KIT"] == "< 1 s" and "(" in str(cells["JAVA-HELIDON"])
 
 
-def test_a_forest_has_a_line_a_row_and_marks_what_is_refused_and_the_reference_again(
-    trials: pd.DataFrame,
-) -> None:
+def test_a_forest_has_a_line_a_row_and_marks_what_is_refused(trials: pd.DataFrame) -> None:
     rows = compare(trials, RATE, "rate", reference="go-nethttp")
     _, axes = page()
     forest(axes, rows, variant_styles(trials))
@@ -100,9 +98,7 @@ def test_a_forest_has_a_line_a_row_and_marks_what_is_refused_and_the_reference_a
     assert len(faces) == len(rows) and faces[0] == "white"  # the reference again is the last row, drawn first
 
 
-def test_the_reference_again_is_a_row_without_a_verdict_whose_margin_is_the_noise(
-    trials: pd.DataFrame,
-) -> None:
+def test_the_reference_again_is_a_row_without_a_verdict(trials: pd.DataFrame) -> None:
     rows = compare(trials, RATE, "rate", reference="go-nethttp")
     again = rows[rows["variant"] == rows["reference"]].iloc[0]
     ratios = 1.1 + 0.01 * np.arange(1, 6)

@@ -42,9 +42,7 @@ def test_a_key_is_made_of_question_name_kind_levels_and_variant() -> None:
         ([{"name": "a", "kind": "average", "value": 1.0}], "kind is none of"),
     ],
 )
-def test_a_row_that_contradicts_itself_is_refused_with_its_key(
-    rows: list[dict[str, object]], problem: str
-) -> None:
+def test_a_row_that_contradicts_itself_is_refused(rows: list[dict[str, object]], problem: str) -> None:
     with pytest.raises(InputError, match=rf"q\.(speed\.ratio\.java_a|a\.\w+).*: {problem}"):
         keyed("q", tidy(rows))
 

@@ -20,7 +20,7 @@ from harness.rows import Question, Session, find_session, means, open_session
 from harness.rows.question import read_rows
 from harness.rows.session import REQUESTS
 from harness.tests.support.command import run_here
-from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.kept_sessions import lay_tables
 from harness.tests.support.sessions import REPOSITORY
 
 EXPERIMENT, FIRST = "strings-startup", "time_to_first_response_s"
@@ -70,9 +70,7 @@ def test_what_an_experiment_declares_is_compared_and_nothing_else(session: Sessi
         session.compare("last")
 
 
-def test_where_nothing_is_declared_the_ratios_of_the_overview_are_compared(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_undeclared_comparisons_are_the_overviews(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = session.overview()
     assert set(rows["kind"]) == {"mean", "ratio"} and "start" in set(rows["name"])
     declared = session.compare("first").query("variant != reference").set_index("variant")["value"]
@@ -118,9 +116,7 @@ def publish(session: Session) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.concat([compared, start]), question.publish(compared, start)
 
 
-def test_rows_that_are_published_are_read_back_and_are_the_published_values(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_rows_are_read_back(root: Path, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PUBLISHING, str(root / GENERATED))
     rows, _ = publish(session)
     back = read_rows(root).query("kind != 'fact'")
@@ -150,9 +146,7 @@ def test_rows_that_are_published_are_read_back_and_are_the_published_values(
     assert read_rows(root).empty and read_values(root) == {}
 
 
-def test_a_notebook_that_is_opened_alone_shows_the_same_and_writes_nothing(
-    root: Path, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alone_a_notebook_writes_none(root: Path, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PUBLISHING, "")
     _, shown = publish(session)
     assert shown["rows"].to_dict() == {"fact": 1, "ratio": 8, "mean": 8}

@@ -30,7 +30,7 @@ from harness.rows.session import Session
 from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, make_project
-from harness.tests.support.synthetic_files import OPENED_PUBLISHED
+from harness.tests.support.synthetic_trial import OPENED_PUBLISHED
 
 EXPERIMENTS = ("clients-hello", "clients-faces")
 SETTINGS = StageParameters(profile="smoke", experiments=",".join(EXPERIMENTS))

@@ -43,9 +43,7 @@ def test_every_form_is_raced_against_its_own_program_in_every_block(runs: list[R
     assert len(runs) == 2 * 5 * len(PAIRS)
 
 
-def test_a_course_begins_with_the_first_answer_in_which_an_aot_cache_is_ahead(
-    session: Session, runs: list[Race]
-) -> None:
+def test_a_course_begins_with_the_first_answer_where_aot_is_ahead(session: Session, runs: list[Race]) -> None:
     race = runs[0]
     windows = session.windows().query("trial_id == @race.trial['trial_id']")
     course, first_s = race.courses[0], race.trial["time_to_first_response_s"]

@@ -19,24 +19,16 @@ from harness.measure.runner.duet_arm import PARTNER_FAILED
 from harness.measure.session import prepare
 from harness.model import Outcome, Phase, TrialRecord
 from harness.store import SessionFolder
+from harness.tests.support import sessions
 from harness.tests.support.available import needs
 from harness.tests.support.instances import eventually
-from harness.tests.support.sessions import (
-    command_line,
-    make_session_project,
-    measure_tiny,
-    running_below,
-    said,
-    tiny_assembly,
-    tiny_folder,
-)
 
 pytestmark = needs(None if len(usable_cpus()) > 1 else "two CPUs are needed, and this machine gives one")
 
 
 def side_by_side(root: Path, *, duration_s: float = 1.5) -> Path:
     """Lay out the tiny project as a duet, with two users for a time in the place of loops."""
-    make_session_project(root, other="crash_after = 40")
+    sessions.make_session_project(root, other="crash_after = 40")
     file = root / "harness" / "experiments" / "tiny.toml"
     text = file.read_text().replace(
         'reference = "calm"\n', 'reference = "calm"\ndesign = "duet"\nexchange_s = 0.2\n'
@@ -48,9 +40,9 @@ def side_by_side(root: Path, *, duration_s: float = 1.5) -> Path:
 
 
 def measured(root: Path) -> SessionFolder:
-    folder = measure_tiny(root)
+    folder = sessions.measure_tiny(root)
     assert folder.complete and folder.verify() == ()
-    assert eventually(lambda: not running_below(root))
+    assert eventually(lambda: not sessions.running_below(root))
     return folder
 
 
@@ -86,13 +78,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(root: Path) -> SessionFolder:
-    return tiny_folder(root)
+    return sessions.tiny_folder(root)
 
 
 @pytest.mark.parametrize("variant", ["same", "calm"])
-def test_both_arms_are_loaded_over_the_same_seconds_and_neither_is_the_others_noise(
-    folder: SessionFolder, variant: str
-) -> None:
+def test_both_arms_are_loaded_at_once_and_neither_is_noise(folder: SessionFolder, variant: str) -> None:
     arms = pair_of(folder, variant)
     begins = [load_of(record).start.monotonic_s for record in arms]
     assert max(begins) < min(load_of(record).end.monotonic_s for record in arms)
@@ -138,7 +128,7 @@ def test_who_runs_beside_a_trial_that_failed_has_failed_with_it(folder: SessionF
 def test_a_pair_is_made_again_whole_and_what_is_left_of_one_has_failed(root: Path, tmp_path: Path) -> None:
     copy = tmp_path / "project"
     shutil.copytree(root, copy, symlinks=True)
-    folder = tiny_folder(copy)
+    folder = sessions.tiny_folder(copy)
     kept = pair_of(folder, "same")
     half, lost = pair_of(folder, "calm")
     for record in (*kept, lost):
@@ -156,11 +146,11 @@ def test_a_pair_is_made_again_whole_and_what_is_left_of_one_has_failed(root: Pat
 
 def test_an_interrupted_duet_leaves_nothing_running_and_goes_on(tmp_path: Path) -> None:
     root = side_by_side(tmp_path, duration_s=30.0)
-    process = command_line(root, "measure", "tiny", "--profile", "smoke")
+    process = sessions.command_line(root, "measure", "tiny", "--profile", "smoke")
 
     def both_are_loaded() -> bool:
         lines = []
-        for pid in running_below(root):
+        for pid in sessions.running_below(root):
             with contextlib.suppress(OSError):
                 lines.append(Path(f"/proc/{pid}/cmdline").read_bytes())
         return sum(b"fake_client" in line for line in lines) == 2
@@ -168,10 +158,10 @@ def test_an_interrupted_duet_leaves_nothing_running_and_goes_on(tmp_path: Path) 
     assert eventually(both_are_loaded)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    code, _, _ = said(process)
+    code, _, _ = sessions.said(process)
     assert code == 130
-    assert eventually(lambda: not running_below(root))
-    assert not list(tiny_folder(root).records())
+    assert eventually(lambda: not sessions.running_below(root))
+    assert not list(sessions.tiny_folder(root).records())
 
 
 @pytest.mark.parametrize(
@@ -186,11 +176,9 @@ def test_an_interrupted_duet_leaves_nothing_running_and_goes_on(tmp_path: Path) 
     ],
     ids=["loops", "rate", "startup", "not pinned", "too many CPUs"],
 )  # fmt: skip
-def test_what_cannot_be_a_duet_is_refused_in_one_line(
-    tmp_path: Path, before: str, after: str, words: str
-) -> None:
+def test_what_cannot_be_a_duet_is_one_line(tmp_path: Path, before: str, after: str, words: str) -> None:
     file = side_by_side(tmp_path) / "harness" / "experiments" / "tiny.toml"
     assert before in file.read_text()
     file.write_text(file.read_text().replace(before, after, 1))
     with pytest.raises(InputError, match=rf"^[^\n]*{words}[^\n]*$"):
-        prepare(tiny_assembly(tmp_path), "tiny", profile="smoke", host="local", seed=1)
+        prepare(sessions.tiny_assembly(tmp_path), "tiny", profile="smoke", host="local", seed=1)

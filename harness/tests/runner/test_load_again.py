@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load during which the JVM compiled, or that was sent late, is offered again to the same process; the last one counts."""
+"""A load during which the JVM compiled, or that was late, is offered again; and once more to count its calls."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.agent.sampler import Watched
 from harness.analysis.tables.runtime_columns import warm_up_columns
+from harness.measure.runner.load_phase import CALLS, counts_of
 from harness.measure.session import measure, prepare
 from harness.model import LoadSummary, Outcome, ResourceReading, TrialRecord
 from harness.places.hosts.local import LocalHost
@@ -19,7 +22,13 @@ from harness.store import SessionFolder
 from harness.tests.runner.test_one_process import two_loads, with_windows
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import eventually
-from harness.tests.support.sessions import LIMITS, running_below
+from harness.tests.support.sessions import (
+    LIMITS,
+    calm_alone,
+    make_session_project,
+    measure_tiny,
+    running_below,
+)
 
 #: Longer than any load here lasts.
 COMPILED_S = 60.0
@@ -136,3 +145,51 @@ def test_a_load_is_offered_again_only_so_often(folder: SessionFolder) -> None:
 def test_a_load_that_failed_is_not_made_good(folder: SessionFolder) -> None:
     first, _ = of(folder, "other")
     assert first.outcome == Outcome.FAILED and first.earlier_loads == ()
+
+
+#: As perf writes it: a comment, an empty line, then a line for each event.
+PERF = """# started on Sat Nov 28 19:00:00 2026
+
+1000,,raw_syscalls:sys_enter,2001234567,100.00,,
+400,,syscalls:sys_enter_read,2001234567,100.00,,
+0,,syscalls:sys_enter_poll,2001234567,100.00,,
+<not supported>,,syscalls:sys_enter_futex,0,100.00,,
+"""
+
+
+def test_all_calls_come_first_and_what_was_not_counted_is_left_out() -> None:
+    assert list(counts_of(PERF).items()) == [("all", 1000), ("read", 400)]
+    assert counts_of("perf: no permission\n") == {}
+
+
+def counting_session(root: Path) -> SessionFolder:
+    calm_alone(make_session_project(root))
+    file = root / "harness" / "experiments" / "tiny.toml"
+    file.write_text(file.read_text().replace("[profiles.smoke]\n", "[profiles.smoke]\nsystem_calls = true\n"))
+    return measure_tiny(root)
+
+
+def test_a_trial_has_the_calls_of_its_service_or_why_there_are_none(tmp_path: Path) -> None:
+    event = ("-e", "raw_syscalls:sys_enter")
+    try:
+        tried = subprocess.run(
+            ("unshare", "-m", "perf", "stat", *event, "true"), capture_output=True, check=False
+        )
+        can_count = tried.returncode == 0
+    except OSError:
+        can_count = False
+    folder = counting_session(tmp_path)
+    for record in folder.records():
+        assert record.outcome == Outcome.OK
+        assert not (folder.folder / record.planned.trial_id / CALLS).exists()
+        assert record.load is not None and record.load.n_requests == 10, "the other load counts"
+        counted = record.extra["system_calls"]
+        assert isinstance(counted, dict)
+        if not can_count:
+            assert set(counted) == {"unavailable"} and counted["unavailable"]
+            continue
+        calls: Any = counted["calls"]
+        n_requests: Any = counted["n_requests"]
+        assert n_requests > 10
+        assert calls["all"] >= 2 * n_requests, "it reads and it writes"
+        assert calls["all"] >= sum(n for name, n in calls.items() if name != "all") > n_requests

@@ -15,15 +15,9 @@ from harness.measure.runner.context import SAMPLING_HZ, WARM_UP_HZ
 from harness.measure.session import Assembly, measure, prepare
 from harness.model import ClosedLoad, LoadSummary, Outcome, TrialRecord
 from harness.store import SessionFolder
+from harness.tests.support import sessions
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import eventually
-from harness.tests.support.sessions import (
-    LIMITS,
-    make_session_project,
-    running_below,
-    tiny_assembly,
-    tiny_folder,
-)
 
 TWO_LOADS = """
 [factors.load]
@@ -73,7 +67,7 @@ class ShortWindows(FakeLoadGenerator):
 
 def two_loads(root: Path, more: str = WRONG) -> Path:
     """Lay out the tiny project, whose processes take two loads each after a warm-up; ``more``: variants, as TOML."""
-    make_session_project(root, other="crash_after = 0")
+    sessions.make_session_project(root, other="crash_after = 0")
     file = root / "harness" / "experiments" / "tiny.toml"
     head, _, rest = file.read_text().partition("\n[variants.calm]")
     file.write_text(f'{head}same_process = "load"\n\n[variants.calm]{rest}{more}{TWO_LOADS}')
@@ -81,16 +75,16 @@ def two_loads(root: Path, more: str = WRONG) -> Path:
 
 
 def with_windows(root: Path) -> Assembly:
-    assembly = tiny_assembly(root)
+    assembly = sessions.tiny_assembly(root)
     return dataclasses.replace(assembly, generators={**assembly.generators, "wrk": ShortWindows})
 
 
 def measured(root: Path) -> SessionFolder:
     assembly = with_windows(root)
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    folder = measure(assembly, prepared, limits=LIMITS)
+    folder = measure(assembly, prepared, limits=sessions.LIMITS)
     assert folder.complete and folder.verify() == ()
-    assert eventually(lambda: not running_below(root))
+    assert eventually(lambda: not sessions.running_below(root))
     return folder
 
 
@@ -114,7 +108,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(root: Path) -> SessionFolder:
-    return tiny_folder(root)
+    return sessions.tiny_folder(root)
 
 
 def test_one_process_takes_all_its_loads_and_is_warmed_up_once(folder: SessionFolder) -> None:
@@ -158,7 +152,7 @@ def test_what_cannot_go_on_has_failed_with_the_trial_before_it(folder: SessionFo
 def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(root: Path, tmp_path: Path) -> None:
     copy = tmp_path / "project"
     shutil.copytree(root, copy, symlinks=True)
-    folder = tiny_folder(copy)
+    folder = sessions.tiny_folder(copy)
     first, second = pairs(folder)[0]
     shutil.rmtree(folder.folder / second.planned.trial_id)
     again = next(pair for pair in pairs(measured(copy)) if pair[0].planned == first.planned)
@@ -169,9 +163,7 @@ def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(root: Pa
     assert again[1].warm_up is not None and again[1].start_up is not None
 
 
-def test_wrong_answers_are_found_after_the_loads_and_all_trials_of_the_process_have_them(
-    folder: SessionFolder,
-) -> None:
+def test_wrong_answers_are_of_all_trials_of_the_process(folder: SessionFolder) -> None:
     ((first, second),) = pairs(folder, "wrong")
     assert first.outcome == second.outcome
     assert first.outcome in (Outcome.NONCONFORMING, Outcome.OVERLOADED, Outcome.FAILED)

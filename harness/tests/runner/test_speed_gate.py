@@ -84,9 +84,7 @@ def test_a_tenth_slower_is_slowed_and_few_readings_say_nothing() -> None:
     assert not gate.slowed(ReadMeter((1,), SLOWED_NS).stop())  # of a CPU that was never read
 
 
-def test_a_slowed_load_is_offered_again_and_what_it_waited_is_recorded(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_a_slowed_load_is_offered_again_and_recorded(tmp_path_factory: pytest.TempPathFactory) -> None:
     root = two_loads(tmp_path_factory.mktemp("slowed"), more="")
     loads = chain([USUAL_NS, SLOWED_NS, USUAL_NS], repeat(SLOWED_NS))
     assembly = dataclasses.replace(

@@ -18,8 +18,8 @@ from harness.model import Outcome
 from harness.model.started import SettingValue
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
+from harness.tests.support.available import patient
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, Project
-from harness.tests.support.patience import patient
 from harness.workloads import load_all_requests
 
 BOTH = tuple(request for request in load_all_requests(CONTRACT) if request.mix == "both")

@@ -16,36 +16,21 @@ from typing import Any
 
 import pytest
 
+from harness import model
 from harness.agent.platforms import usable_cpus
 from harness.agent.sampler import Watched
 from harness.loadgen.base import LoadSpec
 from harness.measure.runner import Limits
 from harness.measure.runner.outcome import judge_load, trial_flags
 from harness.measure.session import measure
-from harness.model import (
-    ClockReading,
-    GeneratorRecord,
-    LoadSummary,
-    MachineWindow,
-    Outcome,
-    Phase,
-    TrialRecord,
-)
 from harness.places.launchers.base import Instance
 from harness.store import SessionFolder
+from harness.tests.support import sessions
 from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
-from harness.tests.support.sessions import (
-    LIMITS,
-    calm_alone,
-    make_session_project,
-    measure_tiny,
-    running_below,
-    tiny_session,
-)
 
 #: What shall be ended is ended soon.
-SHORT = replace(LIMITS, ready_s=5.0, load_extra_s=3.0)
+SHORT = replace(sessions.LIMITS, ready_s=5.0, load_extra_s=3.0)
 
 #: Variants that misbehave under the limits of every test, and what each is told.
 MISBEHAVING = {
@@ -67,7 +52,7 @@ SLOW = {"silent": 'never_ready = "silent"', "slow-under-load": "slow_s = 0.35"}
 
 def lay_out(root: Path, variants: Mapping[str, str], *, loops: int = 5) -> Path:
     """Lay out the tiny project with these variants beside the calm one; each is told something, as TOML."""
-    make_session_project(root, loops=loops)
+    sessions.make_session_project(root, loops=loops)
     file = root / "harness" / "experiments" / "tiny.toml"
     head, _, rest = file.read_text().partition("\n[variants.other]")
     tables = "".join(
@@ -78,28 +63,28 @@ def lay_out(root: Path, variants: Mapping[str, str], *, loops: int = 5) -> Path:
     return root
 
 
-def measured(root: Path, limits: Limits = LIMITS) -> dict[str, TrialRecord]:
+def measured(root: Path, limits: Limits = sessions.LIMITS) -> dict[str, model.TrialRecord]:
     """Measure the tiny experiment; return variant -> its record, of all but the calm one."""
-    folder = measure_tiny(root, limits=limits)
+    folder = sessions.measure_tiny(root, limits=limits)
     assert folder.complete
     assert folder.verify() == ()
-    assert eventually(lambda: not running_below(root))
+    assert eventually(lambda: not sessions.running_below(root))
     assert not list((root / ".cache" / "running").glob("*.json"))
     calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
-    assert [record.outcome for record in calm] == [Outcome.OK, Outcome.OK]
+    assert [record.outcome for record in calm] == [model.Outcome.OK, model.Outcome.OK]
     assert {record.extra["ticks_by"] for record in calm} == {"interpreter"}
     named = {record.planned.configuration.variant_name: record for record in folder.records()}
     return {name: record for name, record in named.items() if name != "calm"}
 
 
 @pytest.fixture(scope="module")
-def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialRecord]:
+def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> dict[str, model.TrialRecord]:
     """The records of one session of all that misbehave."""
     return measured(lay_out(tmp_path_factory.mktemp("misbehaving"), MISBEHAVING))
 
 
 @pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialRecord]:
+def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, model.TrialRecord]:
     """The records of one session of all that take too long, under short limits."""
     return measured(lay_out(tmp_path_factory.mktemp("slow"), SLOW, loops=20), SHORT)
 
@@ -107,28 +92,30 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TrialRecord]:
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]:
     """A project and its session, in which everything is as it should be."""
-    root = calm_alone(make_session_project(tmp_path_factory.mktemp("good"), echo=True, loops=300))
-    return root, measure_tiny(root)
+    root = sessions.calm_alone(
+        sessions.make_session_project(tmp_path_factory.mktemp("good"), echo=True, loops=300)
+    )
+    return root, sessions.measure_tiny(root)
 
 
 @pytest.mark.parametrize(
     ("variant", "outcome", "words"),
     [
-        ("fails-to-start", Outcome.FAILED, "exited with 3.*no such database"),
-        ("port-always-taken", Outcome.FAILED, "port.*taken"),
-        ("port-taken-once", Outcome.OK, None),
-        ("wrong-in-conformance", Outcome.NONCONFORMING, "1 of 6 cases: hello: expected"),
-        ("crashes-under-load", Outcome.FAILED, "while under load.*exit code 2.*told to crash"),
-        ("out-of-memory", Outcome.OUT_OF_MEMORY, "while under load.*MemoryError"),
-        ("killed", Outcome.FAILED, "signal 9, which another program sent, or the kernel"),
-        ("wrong-under-load", Outcome.OVERLOADED, "requests went wrong"),
-        ("wrong-now-and-then", Outcome.OK, None),
-        ("hangs-on-stop", Outcome.OK, None),
-        ("with-a-child", Outcome.OK, None),
+        ("fails-to-start", model.Outcome.FAILED, "exited with 3.*no such database"),
+        ("port-always-taken", model.Outcome.FAILED, "port.*taken"),
+        ("port-taken-once", model.Outcome.OK, None),
+        ("wrong-in-conformance", model.Outcome.NONCONFORMING, "1 of 6 cases: hello: expected"),
+        ("crashes-under-load", model.Outcome.FAILED, "while under load.*exit code 2.*told to crash"),
+        ("out-of-memory", model.Outcome.OUT_OF_MEMORY, "while under load.*MemoryError"),
+        ("killed", model.Outcome.FAILED, "signal 9, which another program sent, or the kernel"),
+        ("wrong-under-load", model.Outcome.OVERLOADED, "requests went wrong"),
+        ("wrong-now-and-then", model.Outcome.OK, None),
+        ("hangs-on-stop", model.Outcome.OK, None),
+        ("with-a-child", model.Outcome.OK, None),
     ],
 )
 def test_misbehaviour_is_an_outcome_with_its_reason(
-    misbehaving: dict[str, TrialRecord], variant: str, outcome: Outcome, words: str | None
+    misbehaving: dict[str, model.TrialRecord], variant: str, outcome: model.Outcome, words: str | None
 ) -> None:
     record = misbehaving[variant]
     assert record.outcome == outcome
@@ -139,34 +126,32 @@ def test_misbehaviour_is_an_outcome_with_its_reason(
     assert killed == ("killed_on_stop" in record.flags) == (variant == "hangs-on-stop")
 
 
-def test_a_service_that_is_never_ready_times_out(slow: dict[str, TrialRecord]) -> None:
+def test_a_service_that_is_never_ready_times_out(slow: dict[str, model.TrialRecord]) -> None:
     silent, slow_load = slow["silent"], slow["slow-under-load"]
-    assert (silent.outcome, slow_load.outcome) == (Outcome.TIMED_OUT, Outcome.TIMED_OUT)
+    assert (silent.outcome, slow_load.outcome) == (model.Outcome.TIMED_OUT, model.Outcome.TIMED_OUT)
     assert silent.load is None and silent.start_up is None
     assert "the load took longer than" in (slow_load.reason or "")
 
 
-def test_a_signal_right_after_the_launch_leaves_no_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_after_the_launch_leaves_no_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(instance: Instance) -> Watched:
         assert instance.exited() is None
         raise KeyboardInterrupt
 
-    root = make_session_project(tmp_path)
+    root = sessions.make_session_project(tmp_path)
     monkeypatch.setattr("harness.measure.runner.trial.watch", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        measure_tiny(root)
-    assert not running_below(root)
+        sessions.measure_tiny(root)
+    assert not sessions.running_below(root)
 
 
 def test_a_killed_generator_is_a_failed_trial_that_says_so(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, other="slow_s = 0.2", loops=10)
+    root = sessions.make_session_project(tmp_path, other="slow_s = 0.2", loops=10)
     killer = threading.Thread(target=_kill_generator_of_other, args=(root,))
     killer.start()
     record = measured(root)["other"]
     killer.join()
-    assert record.outcome == Outcome.FAILED
+    assert record.outcome == model.Outcome.FAILED
     assert record.reason == "the load generator was killed by signal 9"
 
 
@@ -175,7 +160,7 @@ def _kill_generator_of_other(root: Path) -> None:
 
     def generator() -> int | None:
         words = b""
-        for pid in running_below(root):
+        for pid in sessions.running_below(root):
             with contextlib.suppress(OSError):
                 words = Path(f"/proc/{pid}/cmdline").read_bytes()
             argv = words.split(b"\0")  # before it is executed, all of this stands in one word of the stub
@@ -229,8 +214,8 @@ def test_no_place_of_this_machine_stands_in_the_data(good: tuple[Path, SessionFo
         assert record.instance.argv[0] == "{python_env}/bin/python"
 
 
-def summary(n: int, errors: int, offered: float | None = None, **changes: Any) -> LoadSummary:
-    return LoadSummary(
+def summary(n: int, errors: int, offered: float | None = None, **changes: Any) -> model.LoadSummary:
+    return model.LoadSummary(
         n_requests=n, n_errors=errors, start_epoch_s=None, duration_s=1.0, offered_per_s=offered,
         achieved_per_s=changes.pop("achieved", 100.0), latency_mean_s=None, resolution_s=1e-3, has_requests=False,
     ).model_copy(update=changes)  # fmt: skip
@@ -239,18 +224,20 @@ def summary(n: int, errors: int, offered: float | None = None, **changes: Any) -
 @pytest.mark.parametrize(
     ("load", "outcome"),
     [
-        (summary(0, 0), Outcome.FAILED),
-        (summary(100, 50), Outcome.OK),
-        (summary(100, 51), Outcome.OVERLOADED),
-        (summary(100, 0, offered=200.0), Outcome.OK),
-        (summary(100, 0, offered=201.0), Outcome.OVERLOADED),
-        (summary(100, 10, offered=190.0), Outcome.OVERLOADED),
+        (summary(0, 0), model.Outcome.FAILED),
+        (summary(100, 50), model.Outcome.OK),
+        (summary(100, 51), model.Outcome.OVERLOADED),
+        (summary(100, 0, offered=200.0), model.Outcome.OK),
+        (summary(100, 0, offered=201.0), model.Outcome.OVERLOADED),
+        (summary(100, 10, offered=190.0), model.Outcome.OVERLOADED),
         # all answered, and late; or more never sent than answered
-        (summary(100, 0, offered=100.0, achieved=20.0, n_dropped=0), Outcome.OK),
-        (summary(100, 0, offered=100.0, achieved=20.0, n_dropped=101), Outcome.OVERLOADED),
+        (summary(100, 0, offered=100.0, achieved=20.0, n_dropped=0), model.Outcome.OK),
+        (summary(100, 0, offered=100.0, achieved=20.0, n_dropped=101), model.Outcome.OVERLOADED),
     ],
 )
-def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, outcome: Outcome) -> None:
+def test_more_than_half_wrong_or_unanswered_is_overloaded(
+    load: model.LoadSummary, outcome: model.Outcome
+) -> None:
     assert judge_load(load)[0] == outcome
 
 
@@ -268,26 +255,26 @@ def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, out
         (summary(70, 0, offered=150.0, achieved=70.0), "70 of 150 requests/s of its arrivals answered"),
     ],
 )  # fmt: skip
-def test_a_flow_is_judged_by_its_passes_and_the_reason_names_what_went_wrong(
-    load: LoadSummary, reason: str | None
+def test_a_flow_is_judged_by_passes_and_names_what_was_wrong(
+    load: model.LoadSummary, reason: str | None
 ) -> None:
     right = 10 - load.n_errors if load.n_flows_right is None else load.n_flows_right
     kinds = {"wrong body": load.n_errors} if load.n_errors else {}
     load = load.model_copy(update={"n_flows": 10, "n_flows_right": right, "errors_by_kind": kinds})
-    assert judge_load(load) == (Outcome.OK if reason is None else Outcome.OVERLOADED, reason)
+    assert judge_load(load) == (model.Outcome.OK if reason is None else model.Outcome.OVERLOADED, reason)
 
 
-def flags_of(load: LoadSummary, generator: str, other_cpu_s: float, wait_s: float | None) -> set[str]:
+def flags_of(load: model.LoadSummary, generator: str, other_cpu_s: float, wait_s: float | None) -> set[str]:
     """The flags of ten seconds of load by a generator that used a whole CPU of its own."""
-    window = dict.fromkeys(MachineWindow.model_fields, None) | {"other_cpu_s": other_cpu_s}
-    begun, ended = (ClockReading(wall_epoch_s=at, monotonic_s=at) for at in (0.0, 10.0))
-    record = GeneratorRecord(
+    window = dict.fromkeys(model.MachineWindow.model_fields, None) | {"other_cpu_s": other_cpu_s}
+    begun, ended = (model.ClockReading(wall_epoch_s=at, monotonic_s=at) for at in (0.0, 10.0))
+    record = model.GeneratorRecord(
         name=generator, version=None, argv=(), cpu_affinity=(1,), cpu_s=10.0, exit_code=0,
         echo_achieved_per_s=1000.0, headroom_ratio=1.5,
     )  # fmt: skip
     flags = trial_flags(
-        load=load, generator=record, instance=None, machine=MachineWindow.model_validate(window),
-        longest_gap_s=None, phases=(Phase(name="measurement", start=begun, end=ended),), placement=None,
+        load=load, generator=record, instance=None, machine=model.MachineWindow.model_validate(window),
+        longest_gap_s=None, phases=(model.Phase(name="measurement", start=begun, end=ended),), placement=None,
         service_wait_s=wait_s,
     )  # fmt: skip
     return {str(flag) for flag in flags} - {"noisy_machine", "shared_cores"}
@@ -331,16 +318,14 @@ RENAME = "import os; os.rename('samples.csv', 'x'); os.rename('x', 'samples.csv'
 @pytest.mark.parametrize(
     ("code", "words"), [(RENAME, None), ("raise SystemExit('no such encoding')", "no such encoding")]
 )
-def test_what_a_tool_does_with_its_output_is_done_after_the_load_and_may_fail_the_trial(
-    tmp_path: Path, code: str, words: str | None
-) -> None:
-    assembly, prepared = tiny_session(make_session_project(tmp_path))
+def test_what_a_tool_does_afterwards_may_fail_its_trial(tmp_path: Path, code: str, words: str | None) -> None:
+    assembly, prepared = sessions.tiny_session(sessions.make_session_project(tmp_path))
     after = (sys.executable, "-c", code)
     assembly = replace(assembly, generators={"locust": lambda: Afterwards(last=after)})
     first = prepared.plan.model_copy(update={"trials": prepared.plan.trials[:1]})
-    (record,) = measure(assembly, replace(prepared, plan=first), limits=LIMITS).records()
+    (record,) = measure(assembly, replace(prepared, plan=first), limits=sessions.LIMITS).records()
     if words is None:
-        assert record.outcome == Outcome.OK and "load/done" in record.files
+        assert record.outcome == model.Outcome.OK and "load/done" in record.files
     else:
-        assert record.outcome == Outcome.FAILED
+        assert record.outcome == model.Outcome.FAILED
         assert re.search(f"after the load.*{words}", record.reason or "")

@@ -40,9 +40,7 @@ def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_w
     assert too_large(planned, study.implementations, 1024)
 
 
-def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_any_load_the_experiment_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.measure.session.availability.allowed", lambda: 100)
     root = make_session_project(tmp_path)
     with pytest.raises(
@@ -84,9 +82,7 @@ profile = { model = "closed", users = 2, loops = 5 }
 """
 
 
-def test_a_level_that_this_machine_cannot_give_is_left_out_and_a_pinned_service_runs_where_its_record_says(
-    tmp_path: Path,
-) -> None:
+def test_an_impossible_level_is_left_out_and_a_pinned_service_runs_as_recorded(tmp_path: Path) -> None:
     root = make_session_project(tmp_path)
     (root / "harness/experiments/tiny.toml").write_text(LEVELS)
     measured = measure_tiny(root)

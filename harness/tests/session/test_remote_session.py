@@ -16,9 +16,9 @@ from harness.model import Outcome, TrialRecord
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
 from harness.store import Store
+from harness.tests.support.available import patient
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
-from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import measure_remote, when
 from harness.tests.support.sessions import calm_alone, make_session_project, running_with, tiny_folder
 from harness.tests.support.small_disk import small_disk
@@ -27,10 +27,8 @@ from harness.tests.support.sshd import Sshd
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"))
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
+        yield started
 
 
 @pytest.fixture
@@ -41,10 +39,8 @@ def namespace() -> Iterator[Namespace]:
 @pytest.fixture
 def cuttable(namespace: Namespace, tmp_path: Path) -> Iterator[Sshd]:
     """An sshd behind a link that can be cut."""
-    started = Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix)
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path / "sshd", address=namespace.far, prefix=namespace.prefix) as started:
+        yield started
 
 
 def bighost(settings: HostSettings, **options: Any) -> contextlib.closing[SshHost]:
@@ -94,9 +90,7 @@ def _load_runs(tmp_path: Path) -> bool:
     )
 
 
-def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
-    namespace: Namespace, cuttable: Sshd, tmp_path: Path
-) -> None:
+def test_a_cut_link_costs_one_trial(namespace: Namespace, cuttable: Sshd, tmp_path: Path) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     settings = cuttable.settings(tmp_path / "base", grace_s=patient(4))
     with bighost(settings) as host:
@@ -112,17 +106,13 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
     assert tiny_folder(root).key != folder.key
 
 
-def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_and_space_lets_it_go_on(
-    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_there_stops_it(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.places.hosts.ssh.workspace.MIN_FREE_BYTES", 2 << 20)
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     with small_disk(tmp_path / "base", "8m") as disk:
         settings = sshd.settings(disk)
-        with (
-            bighost(settings) as host,
-            pytest.raises(HostError, match="bighost: .*o space left.*hosts.toml") as stop,
-        ):
+        full = "bighost: .*o space left.*hosts.toml"
+        with bighost(settings) as host, pytest.raises(HostError, match=full) as stop:
             _measured_while(lambda: _load_runs(tmp_path), lambda: _fill(disk), root, host)
         assert "\n" not in str(stop.value)
         assert eventually(lambda: not running_with(f"{disk}/"))

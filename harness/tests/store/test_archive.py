@@ -46,9 +46,7 @@ def test_every_bundled_session_is_one_complete_archive() -> None:
     assert all(name.endswith((".zip", ".zip.sha256", ".lock")) for name in stored)
 
 
-def test_an_archived_session_answers_as_its_folder_does(
-    unpacked: SessionFolder, packed: SessionFolder
-) -> None:
+def test_an_archive_answers_as_its_folder_does(unpacked: SessionFolder, packed: SessionFolder) -> None:
     assert packed.archive is not None and unpacked.archive is None
     assert packed.exists and packed.complete and packed.key == unpacked.key
     assert packed.header == unpacked.header
@@ -63,18 +61,14 @@ def test_an_archived_session_answers_as_its_folder_does(
                 assert one.read() == other.read()
 
 
-def test_the_same_session_gives_the_same_archive(
-    unpacked: SessionFolder, packed: SessionFolder, tmp_path: Path
-) -> None:
+def test_an_archive_is_repeatable(unpacked: SessionFolder, packed: SessionFolder, tmp_path: Path) -> None:
     again = pack(unpacked.folder, tmp_path / "again.zip")
     assert file_sha256(again) == file_sha256(archive_of(packed.folder))
     with pytest.raises(StoreError, match="never rewritten"):
         pack(unpacked.folder, again)
 
 
-def test_unpacking_gives_every_byte_back(
-    unpacked: SessionFolder, packed: SessionFolder, tmp_path: Path
-) -> None:
+def test_unpacking_gives_all_bytes(unpacked: SessionFolder, packed: SessionFolder, tmp_path: Path) -> None:
     assert packed.archive is not None
     packed.archive.unpack(tmp_path / "out")
     assert file_bytes(tmp_path / "out") == file_bytes(unpacked.folder)
@@ -82,9 +76,7 @@ def test_unpacking_gives_every_byte_back(
         packed.archive.unpack(tmp_path / "out")
 
 
-def test_the_store_lists_archives_like_folders_and_each_session_once(
-    unpacked: SessionFolder, packed: SessionFolder
-) -> None:
+def test_the_store_lists_archives_like_folders_once(unpacked: SessionFolder, packed: SessionFolder) -> None:
     store = Store(packed.folder.parents[3])
     assert [session.key for session in store.sessions("aa")] == [unpacked.key]
     trial = min(unpacked.finished())
@@ -95,9 +87,7 @@ def test_the_store_lists_archives_like_folders_and_each_session_once(
     assert [session.archive for session in store.sessions("aa")] == [None], "the folder is read, not both"
 
 
-def test_a_changed_byte_or_checksum_of_an_archive_is_noticed_before_anything_is_read(
-    packed: SessionFolder,
-) -> None:
+def test_a_changed_byte_of_an_archive_is_noticed_before_anything_is_read(packed: SessionFolder) -> None:
     archive = archive_of(packed.folder)
     data = bytearray(archive.read_bytes())
     data[len(data) // 2] ^= 1
@@ -139,9 +129,7 @@ def test_a_sealed_file_that_is_no_archive_ends_in_one_line(tmp_path: Path, conte
         ("a.txt", 0o100644, zipfile.ZIP_LZMA, "packed by a method that no session is"),
     ],
 )
-def test_an_archive_with_an_entry_that_is_no_file_of_a_session_is_refused_whole(
-    tmp_path: Path, name: str, mode: int, method: int, why: str
-) -> None:
+def test_an_entry_that_is_no_file_fails(tmp_path: Path, name: str, mode: int, method: int, why: str) -> None:
     archive = tmp_path / "bad.zip"
     with zipfile.ZipFile(archive, "w") as made:
         entry = zipfile.ZipInfo("placeholder")
@@ -269,9 +257,7 @@ def test_another_zlib_reads_the_same_and_is_not_taken_for_damage(
 
 
 @pytest.mark.parametrize("of_list", [True, False], ids=["the list has the hash", "only the record has it"])
-def test_the_zlib_that_packed_a_session_finds_a_content_that_is_not_the_recorded_one(
-    unpacked: SessionFolder, tmp_path: Path, of_list: bool
-) -> None:
+def test_its_own_zlib_finds_another_content(unpacked: SessionFolder, tmp_path: Path, of_list: bool) -> None:
     session = tmp_path / "aa" / "s"
     shutil.copytree(unpacked.folder, session)
     first = min(unpacked.finished())

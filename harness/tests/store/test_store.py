@@ -77,9 +77,7 @@ def test_what_is_written_is_read_back(writer: SessionWriter, header: SessionHead
     assert written.files == again.files
 
 
-def test_a_session_is_complete_when_every_planned_trial_has_a_record(
-    writer: SessionWriter, header: SessionHeader
-) -> None:
+def test_a_session_is_complete_with_all_planned_records(writer: SessionWriter, header: SessionHeader) -> None:
     for number in range(len(header.plan.trials)):
         assert not writer.session.complete
         write_trial(writer, header, number)
@@ -88,9 +86,7 @@ def test_a_session_is_complete_when_every_planned_trial_has_a_record(
     assert positions == sorted(positions)
 
 
-def test_neither_a_finished_trial_nor_a_header_is_rewritten(
-    writer: SessionWriter, header: SessionHeader
-) -> None:
+def test_neither_a_trial_nor_a_header_is_rewritten(writer: SessionWriter, header: SessionHeader) -> None:
     written = write_trial(writer, header)
     with pytest.raises(StoreError, match="never rewritten"):
         writer.begin(written.planned.trial_id)
@@ -125,9 +121,7 @@ def test_changed_bytes_and_missing_files_are_found(writer: SessionWriter, header
 
 
 @pytest.mark.parametrize("cut", [0, 1, 50, 200, None])
-def test_a_damaged_record_is_named_with_its_file_and_the_key(
-    writer: SessionWriter, header: SessionHeader, cut: int | None
-) -> None:
+def test_a_damaged_record_is_named(writer: SessionWriter, header: SessionHeader, cut: int | None) -> None:
     written = write_trial(writer, header)
     path = writer.session.path(written.planned.trial_id, "record.json")
     text = path.read_text()
@@ -160,9 +154,7 @@ def test_bundled_sessions_are_told_from_those_measured_here(tmp_path: Path, head
     assert store.sessions("other") == ()
 
 
-def test_a_trial_that_failed_on_a_full_disk_is_not_kept_as_a_failure(
-    folder: SessionFolder, header: SessionHeader
-) -> None:
+def test_a_trial_that_failed_on_a_full_disk_is_not_kept(folder: SessionFolder, header: SessionHeader) -> None:
     writer = SessionWriter(folder)
     writer.write_header(header)
     trial = writer.begin(header.plan.trials[0].trial_id)
@@ -219,17 +211,12 @@ def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
 
 #: Samples that are none; the last ones are those of a service that ended at once.
 SAMPLES = (
-    b"a,b\n1,2\n",
-    b"",
-    gzip.compress(b"x" * 100, mtime=0)[:20],
-    b"monotonic_s,role\nx,y\n",
+    b"a,b\n1,2\n", b"", gzip.compress(b"x" * 100, mtime=0)[:20], b"monotonic_s,role\nx,y\n",
     b"monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n",
-)
+)  # fmt: skip
 
 
-def test_samples_that_are_none_exclude_their_trial_and_no_other(
-    session: SessionFolder, tmp_path: Path
-) -> None:
+def test_samples_that_are_none_exclude_their_trial_alone(session: SessionFolder, tmp_path: Path) -> None:
     trials = [record.planned.trial_id for record in session.records() if "samples.csv.gz" in record.files]
     for trial_id, content in zip(trials, SAMPLES, strict=False):
         packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)

@@ -24,7 +24,7 @@ from harness.report.audit.laws import Check, Plan
 from harness.report.compare.comparing import compare_files
 from harness.report.result import Report
 from harness.tests.support.command import run_here
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 from harness.tests.support.result_files import KINDS, TEXTS, Kind, requests, written
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -95,15 +95,10 @@ def test_a_file_that_passed_through_other_hands_gives_the_same_numbers(
 
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "text": (),
-    "--json": ("--json",),
-    "--html": ("--html", "page.html"),
-    "--skip": ("--skip", "200ms"),
-    "--from --to": ("--from", "200ms", "--to", "800ms"),
-    "--percentiles": ("--percentiles", "50,99.5"),
-    "--gc": ("--gc", "gc.log"),
-    "--fail-if": ("--fail-if", "p50 > 10s", "--fail-if", "errors > 50%"),
-}
+    "text": (), "--json": ("--json",), "--html": ("--html", "page.html"), "--skip": ("--skip", "200ms"),
+    "--from --to": ("--from", "200ms", "--to", "800ms"), "--percentiles": ("--percentiles", "50,99.5"),
+    "--gc": ("--gc", "gc.log"), "--fail-if": ("--fail-if", "p50 > 10s", "--fail-if", "errors > 50%"),
+}  # fmt: skip
 SIZES = {"some": MADE, "none": requests(0), "one": requests(1), "all failed": requests(30, failed=30)}
 
 
@@ -118,9 +113,7 @@ def assert_answered(code: int, out: str, err: str) -> None:
 
 @every_kind
 @pytest.mark.parametrize("option", ARGUMENTS)
-def test_every_option_of_report_answers_or_refuses_in_one_line(
-    kind: Kind, option: str, tmp_path: Path
-) -> None:
+def test_every_option_of_report_answers_or_refuses(kind: Kind, option: str, tmp_path: Path) -> None:
     (tmp_path / "gc.log").write_text("[2025-11-28T10:30:00.100+0000][0.100s][info][gc] GC(0) Pause Young (Normal) 1M->1M(9M) 4.000ms\n")  # fmt: skip
     for size, made in SIZES.items():
         path = written(tmp_path, kind, made)
@@ -212,16 +205,11 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("packed", PACKED)
-def test_what_is_packed_in_another_way_is_named_so_and_no_row_of_it_is_read(
-    packed: str, tmp_path: Path
-) -> None:
+def test_what_is_packed_in_another_way_is_named_and_not_read(packed: str, tmp_path: Path) -> None:
     data = b"timeStamp,elapsed,success\n" + b"1764325800000,5,true\n" * 9
     (tmp_path / "results.jtl").write_bytes(PACKED[packed](data))
-    for call in (
-        ("report", "results.jtl"),
-        ("audit", "results.jtl"),
-        ("report", "a.jtl", "--gc", "results.jtl"),
-    ):
+    calls = ("report", "results.jtl"), ("audit", "results.jtl"), ("report", "a.jtl", "--gc", "results.jtl")
+    for call in calls:
         code, out, err = run_here(tmp_path, *call)
         assert (code, out) == (2, "") and f"results.jtl: is packed as {packed}; allowed: text" in err
 

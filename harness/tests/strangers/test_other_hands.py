@@ -11,7 +11,7 @@ import pytest
 from harness.errors import InputError
 from harness.report.audit.auditing import audit_paths
 from harness.report.audit.laws import Plan
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 from harness.tests.support.result_files import JTL_HEADER, Made, jtl_rows, requests, wrk
 
 MADE = requests(3000, failed=30)
@@ -74,9 +74,7 @@ def test_a_file_that_was_sorted_has_the_numbers_of_its_rows(case: str, tmp_path:
 
 
 @pytest.mark.parametrize(("seconds", "is_told"), [(0.5, False), (2.5, True), (30.0, True)])
-def test_a_clock_that_was_set_back_is_told_beside_the_rate(
-    seconds: float, is_told: bool, tmp_path: Path
-) -> None:
+def test_a_clock_that_was_set_back_is_told(seconds: float, is_told: bool, tmp_path: Path) -> None:
     path = tmp_path / "results.jtl"
     path.write_text("\n".join([*set_back(seconds), ""]))
     report = report_file(path)

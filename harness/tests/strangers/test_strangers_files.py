@@ -23,15 +23,13 @@ from harness.report.compare.comparing import compare_files
 from harness.report.compare.words import verdict
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
-from harness.tests.support.compared_arms import users_wait, write_arms
-from harness.tests.support.generated_jtl import write_load
-from harness.tests.support.oha_output import oha_db
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file, users_wait, write_arms, write_load
 from harness.tests.support.result_files import (
     JTL_HEADER,
     START_S,
     aggregate,
     jtl_rows,
+    oha_db,
     requests,
     vegeta_csv,
     wrk,
@@ -70,9 +68,6 @@ def closed(users: int, each: int, *, host: str = "gen-a", seed: int = 0, label: 
             rows.append((at, row(at, took, thread=f"u 1-{user + 1}", host=host, users=users, label=label)))
             at += took
     return [text for _, text in sorted(rows)]
-
-
-# --- a file, and what is reported of it
 
 
 class Case(NamedTuple):
@@ -370,27 +365,18 @@ def test_a_file_is_refused_in_these_words(name: str, tmp_path: Path) -> None:
         ("failureMessage", ["-", "false"], 0),
     ],
 )
-def test_failures_are_told_by_what_the_file_has(
-    columns: str, cells: list[str], errors: int, tmp_path: Path
-) -> None:
+def test_failures_are_told_by_columns(columns: str, cells: list[str], errors: int, tmp_path: Path) -> None:
     rows = [f"{AT_MS + 20 * i},50,{cells[i % 2]}" for i in range(40)]
     report = report_file(write(tmp_path, [f"timeStamp,elapsed,{columns}", *rows]))
     assert (report.requests, report.errors) == (40, 20 * errors)
-
-
-# --- several runs
 
 
 def test_two_runs_appended_have_a_rate_each_and_none_together(tmp_path: Path) -> None:
     first, second = requests(300, seed=1), requests(300, seed=2, failed=6)
     path = write(tmp_path, [JTL_HEADER, *jtl_rows(first), *jtl_rows(second, first_s=3600.0)])
     report = report_file(path)
-    assert (report.requests, report.errors, report.throughput_per_s, report.duration_s) == (
-        600,
-        6,
-        None,
-        None,
-    )
+    assert (report.requests, report.errors) == (600, 6)
+    assert report.throughput_per_s is None and report.duration_s is None
     rates = [made.n / made.duration_s for made in (first, second)]
     assert [run.throughput_per_s for run in report.runs] == pytest.approx(rates, rel=1e-4)
     assert [run.errors for run in report.runs] == [0, 6] and report.stalls is None
@@ -423,9 +409,6 @@ def test_runs_that_oha_appended_to_one_database_are_runs(tmp_path: Path) -> None
     assert [run.requests for run in report.runs] == [200, 100] and report.throughput_per_s is None
 
 
-# --- several load generators
-
-
 def engines(n: int, *, users: int = 4, each: int = 30) -> list[str]:
     rows = [text for engine in range(n) for text in closed(users, each, host=f"gen-{engine}", seed=engine)]
     return sorted(rows, key=lambda text: int(text.split(",")[0]))
@@ -449,9 +432,7 @@ def test_clocks_of_generators_that_differ_are_no_runs_one_after_the_other(tmp_pa
 
 
 @pytest.mark.parametrize("without", [("Hostname",), ("Hostname", "Latency")])
-def test_without_hosts_no_unit_and_no_number_of_users_is_made_up(
-    without: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_without_hosts_no_units_and_no_users_are_made_up(without: tuple[str, ...], tmp_path: Path) -> None:
     names = FULL.split(",")
     left = [i for i, name in enumerate(names) if name not in without]
     rows = [",".join(line.split(",")[i] for i in left) for line in [FULL, *engines(20, users=1)]]
@@ -472,9 +453,6 @@ def test_users_who_hardly_wait_are_said_first(tmp_path: Path) -> None:
     assert "4 users; its users waited for answers for only 0.24 % of the time" in words.summary(report)
 
 
-# --- wrk's added requests
-
-
 def corrected_by_wrk(latency_us: np.ndarray, interval_us: int) -> np.ndarray:
     """What wrk makes of latencies: for each one above twice the interval a request at each interval less."""
     added = [
@@ -491,9 +469,7 @@ def quantile(latency_us: np.ndarray, share: float) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_wrk_prints_bounds_the_latencies_of_the_requests_that_were_sent(
-    seed: int, tmp_path: Path
-) -> None:
+def test_what_wrk_prints_bounds_the_latencies_of_requests_that_were_sent(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     n, connections = 20_000, 16
     real = np.maximum(1, rng.lognormal(6, 0.3 + 0.3 * seed, n)).astype(np.int64)
@@ -519,9 +495,6 @@ def test_bounds_of_wrk_are_of_the_answers_that_came_in_time(tmp_path: Path) -> N
     report = report_file(write(tmp_path, late(20, 600), "wrk.txt"))
     low, high = report.bounds_ms["p50"]
     assert report.latency_ms["mean"] is None and low is None and high == pytest.approx(1001, rel=1e-2)
-
-
-# --- other files, and what cannot be
 
 
 def test_a_unit_that_is_given_is_that_of_the_latencies(tmp_path: Path) -> None:

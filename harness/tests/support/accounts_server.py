@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 
 from harness.model import Request
 from harness.tests.support.answering_server import Handler, Server, serving
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 #: What `POST /account` can be told to answer in place of the right thing, and what a generator calls it.
 FAULTS = {

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from harness.loadgen.base import LoadSpec
 from harness.model import LoadProfile, Request
 from harness.model.endpoint import Endpoint
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 RIGHT = b'{"v":"HELLO"}'
 #: Nobody listens here: for orders that are never offered.
@@ -143,15 +143,10 @@ def request_to(
 ) -> Request:
     """A request whose right answer is that of any path but /500 and /wrong."""
     line = {
-        "mix": "test",
-        "name": name or path.strip("/"),
-        "weight": weight,
-        "method": "POST",
-        "path": path,
-        "headers": {"Content-Type": "application/json"},
-        "body": body,
+        "mix": "test", "name": name or path.strip("/"), "weight": weight, "method": "POST", "path": path,
+        "headers": {"Content-Type": "application/json"}, "body": body,
         "expect": {"status": 200, "json": {"v": "HELLO"}},
-    }
+    }  # fmt: skip
     return Request.model_validate_json(json.dumps(line))
 
 

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine may be without, or too busy for: the test that needs it runs, or says loudly that it did not."""
+"""What a machine may be without, or too busy for: the test that needs it runs, waits for it, or says that it did not."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
-from collections.abc import Callable, Collection, Iterable
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -81,3 +87,56 @@ def only_with_a_cluster() -> pytest.MarkDecorator:
     """Mark what needs a Kubernetes cluster, which ``make test-kubernetes`` takes from KUBECONFIG."""
     asked = os.environ.get("REMATCH_KUBERNETES_TESTS") == "1"
     return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}a Kubernetes cluster (make test-kubernetes)")
+
+
+#: The folder of a run, which ``conftest.py`` makes and removes: what all its workers share.
+SHARED = "REMATCH_SHARED_BY_TESTS"
+#: Limits are chosen for an idle machine of two cores; beside other tests everything takes longer.
+FACTOR = 4.0
+#: How often ``lateness`` looks how late who sleeps is woken: the disturbance of a test that measures real time.
+SLEEP_S = 0.005
+
+
+def patient(limit_s: float) -> float:
+    """Return the limit, lengthened for a machine that runs other tests meanwhile."""
+    return FACTOR * limit_s
+
+
+@dataclass
+class Lateness:
+    """``most_s``: the longest time after its end that a sleep lasted."""
+
+    most_s: float = 0.0
+
+
+@contextlib.contextmanager
+def lateness() -> Iterator[Lateness]:
+    """Sleep again and again in a thread for as long as the context lasts."""
+    late, stop = Lateness(), threading.Event()
+
+    def sleep() -> None:
+        while not stop.is_set():
+            due_s = time.monotonic() + SLEEP_S
+            time.sleep(SLEEP_S)
+            late.most_s = max(late.most_s, time.monotonic() - due_s)
+
+    sleeper = threading.Thread(target=sleep, name="sleeper", daemon=True)
+    sleeper.start()
+    try:
+        yield late
+    finally:
+        stop.set()
+        sleeper.join()
+
+
+def made_once(name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder that all workers share; ``make`` is called with its path where no worker has made it yet."""
+    shared = Path(os.environ[SHARED])
+    folder, made = shared / name, shared / f"{name}.made"
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a worker that was killed
+            make(folder)
+            made.touch()
+    return folder

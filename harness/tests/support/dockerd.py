@@ -18,10 +18,12 @@ from typing import Any
 import psutil
 
 from harness.places.hosts.local import LocalHost
-from harness.places.launchers.images import is_elf, lay_out, libraries, write_archive
-from harness.tests.support.available import not_run
-from harness.tests.support.instances import eventually
-from harness.tests.support.patience import patient
+from harness.places.launchers.container import ContainerInstance, ContainerLauncher
+from harness.places.launchers.images import LABEL, is_elf, lay_out, libraries, project_label, write_archive
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
+from harness.tests.support.available import not_run, patient
+from harness.tests.support.instances import OBEYS_WITHIN_S, Started, eventually, make_project
 from harness.tests.support.sessions import running_with
 
 READY_WITHIN_S = patient(40.0)
@@ -178,3 +180,36 @@ def _used_files(program: Path) -> list[Path]:
     told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     files = {Path(name).resolve() for name in told if name.startswith("/")}
     return sorted(file for file in files if file.is_relative_to(library) and file.is_file())
+
+
+def client_of(daemon: Daemon) -> Any:
+    """Return a client that speaks to the daemon directly."""
+    import docker
+
+    return docker.DockerClient(base_url=daemon.address)
+
+
+def container_launcher(root: Path, daemon: Daemon, base: Path) -> ContainerLauncher:
+    """Return a launcher of containers of that daemon."""
+    process = ProcessLauncher(LocalHost(), root, Tools())
+    bases = {"other": base}
+    return ContainerLauncher(process, root, bases=bases, grace_s=OBEYS_WITHIN_S, address=daemon.address)
+
+
+class Contained(Started[ContainerLauncher, ContainerInstance]):
+    """A project with a launcher of containers; ``close`` is sure that none is left."""
+
+    def __init__(self, root: Path, daemon: Daemon, base: Path) -> None:
+        self.client = client_of(daemon)
+        launcher = container_launcher(make_project(root), daemon, base)
+        super().__init__(root, LocalHost(), launcher, launcher.launch)
+
+    def containers(self) -> list[Any]:
+        wanted = {"label": f"{LABEL}={project_label(self.root)}"}
+        return list(self.client.containers.list(all=True, filters=wanted, ignore_removed=True))
+
+    def close(self) -> None:
+        super().close()
+        left = self.containers()
+        self.client.close()
+        assert left == []

@@ -1,36 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JMeter files made up from a load, of users who wait or arrivals that come whoever waits, and reports on them."""
+"""JMeter files made up from a load of users or of arrivals, reports on them, and folders of runs for a comparison."""
 
 from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from harness.report.result import Report
-from harness.tests.support.reports import report_file
+from harness.formats.detect import files_of_run
+from harness.formats.gc_events import GcLog
+from harness.formats.jtl_units import How
+from harness.report.analyse import read_files, report_table
+from harness.report.result import QUANTILES, Report
 
 EPOCH_S = 1_790_000_000.0
 #: What JMeter writes unless it is told otherwise, but for columns that say nothing here.
 FULL = (
-    "timeStamp",
-    "elapsed",
-    "label",
-    "responseCode",
-    "threadName",
-    "success",
-    "grpThreads",
-    "allThreads",
-    "Latency",
+    "timeStamp", "elapsed", "label", "responseCode", "threadName", "success", "grpThreads", "allThreads", "Latency",
     "Connect",
-)
+)  # fmt: skip
 BARE = ("timeStamp", "elapsed", "label", "responseCode", "success")
 
 
@@ -56,12 +52,9 @@ def closed_load(
     start = begun + np.concatenate([np.zeros((users, 1)), np.cumsum(latency + wait, axis=1)[:, :-1]], axis=1)
     thread = np.repeat(np.arange(users), each)
     return Load(
-        start=start.ravel(),
-        latency=latency.ravel(),
-        thread=thread,
-        threads=np.full(users * each, users),
+        start=start.ravel(), latency=latency.ravel(), thread=thread, threads=np.full(users * each, users),
         seed=seed,
-    )
+    )  # fmt: skip
 
 
 def open_load(
@@ -129,3 +122,52 @@ def accused(report: Report) -> list[str]:
 
 def suspected(report: Report) -> set[str | None]:
     return {one.rather for one in report.units if one.contradicted}
+
+
+#: Places in time of A's and of B's runs.
+TURNS = ((0, 3, 4, 7, 8), (1, 2, 5, 6, 9))
+RUN_S = 100.0
+
+
+def users_wait(seed: int, *, users: int = 10, median_s: float = 0.05, each: int = 200) -> Load:
+    """Users who send again when their answer has come."""
+    return closed_load(users, each, median_s, seed=seed)
+
+
+def write_arms(
+    folder: Path,
+    a: Callable[[int], Load] = users_wait,
+    b: Callable[[int], Load] = users_wait,
+    *,
+    order: Sequence[Sequence[int]] = TURNS,
+    columns: Sequence[str] | None = None,
+) -> tuple[Path, Path]:
+    """Write a folder of runs an arm, each run 100 s after the one before; return both folders."""
+    arms = []
+    for name, load, places in zip("ab", (a, b), order, strict=True):
+        arm = folder / name
+        arm.mkdir(parents=True)
+        for number, place in enumerate(places):
+            made = load(place)
+            made = replace(made, start=made.start + RUN_S * place)
+            path = arm / f"run{number}.jtl"
+            write_load(path, made) if columns is None else write_load(path, made, columns)
+        arms.append(arm)
+    return arms[0], arms[1]
+
+
+def change_rows(path: Path, change: Callable[[int, dict[str, str]], None]) -> None:
+    """Change the rows of a file: the number of each, and its fields by name; new fields become columns."""
+    head, *lines = path.read_text("utf-8").splitlines()
+    names = head.split(",")
+    rows = [dict(zip(names, line.split(","), strict=True)) for line in lines]
+    for number, row in enumerate(rows):
+        change(number, row)
+    path.write_text("\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows), ""]), "utf-8")
+
+
+def report_file(
+    path: Path, gc_log: GcLog | None = None, *, quantiles: Mapping[str, float] = QUANTILES, **how: Any
+) -> Report:
+    """Read a file and report on it; ``how``: its numbers are written, as of ``How``."""
+    return report_table(read_files(files_of_run(path), How(**how)), gc_log, quantiles)

@@ -18,7 +18,7 @@ from harness.places.hosts.measuring import MeasuringHost
 from harness.places.launchers.base import Instance, Launcher, LaunchSpec
 from harness.places.launchers.process import ProcessInstance, ProcessLauncher
 from harness.places.launchers.tools import Tools
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 SERVICE = Path(__file__).with_name("misbehaving_service")
 CONTRACT = SERVICE / "contract"
@@ -64,11 +64,9 @@ class Started(Generic[ALauncher, AnInstance]):
         folder = self.root / f"trial-{len(self._folders) + 1}"
         folder.mkdir()
         order = LaunchSpec(
-            implementation=implementation,
-            variant=variant,
-            build=self.launcher.build(implementation, variant),
+            implementation=implementation, variant=variant, build=self.launcher.build(implementation, variant),
             folder=self.host.open_folder(folder),
-        ).model_copy(update=more)
+        ).model_copy(update=more)  # fmt: skip
         self._folders.append(folder)
         self._started.append(self._launch(order))
         return self._started[-1]

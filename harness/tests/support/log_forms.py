@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of runtimes in the forms in which people have them: what Docker, Kubernetes, journald and loggers make of a line."""
+"""Logs of runtimes in the forms in which people have them, from Docker to loggers, and read as if they were files."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+from harness.formats.gc_events import GcLog
+from harness.formats.runtime_log import read_runtime_log
 
 #: When the made-up process began, in epoch seconds.
 START_S = 1764325800.0
@@ -123,3 +128,20 @@ CARRIERS: dict[str, Callable[[float, str], str]] = {
 def carried(lines: Sequence[Line], carrier: str) -> str:
     """Return a log as it comes out of one of the ``CARRIERS``."""
     return "".join(f"{CARRIERS[carrier](at_s, line)}\n" for at_s, line in lines)
+
+
+def read_log(*parts: str, process_start_epoch_s: float | None = None) -> GcLog:
+    """Read what stands in these parts of one log, the first of them the newest, as rotation names them."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / ("gc.log" if not k else f"gc.log.{k - 1}") for k in range(len(parts))]
+        for path, part in zip(paths, parts, strict=True):
+            path.write_text(part, "utf-8", newline="")
+        return read_runtime_log(paths[0], process_start_epoch_s=process_start_epoch_s)
+
+
+def read_trace(text: str) -> GcLog:
+    """Read what a Go process wrote to stderr."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "service.stderr.txt"
+        path.write_text(text, "utf-8", newline="")
+        return read_runtime_log(path, of_go=True)

@@ -16,7 +16,7 @@ from harness.places.backing.postgres_database import Lent
 from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.local import LocalHost
 from harness.project import find_root
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.toolchains import Surroundings, Tool, find_tool
 
 
@@ -87,15 +87,10 @@ class RealDatabase:
 def client(environment: Mapping[str, str]) -> psycopg.Connection[Any]:
     """Connect as a service would."""
     return psycopg.connect(
-        host=environment["PGHOST"],
-        port=environment["PGPORT"],
-        user=environment["PGUSER"],
-        password=environment["PGPASSWORD"],
-        dbname=environment["PGDATABASE"],
-        sslmode="disable",
-        connect_timeout=round(patient(10)),
-        autocommit=True,
-    )
+        host=environment["PGHOST"], port=environment["PGPORT"], user=environment["PGUSER"],
+        password=environment["PGPASSWORD"], dbname=environment["PGDATABASE"], sslmode="disable",
+        connect_timeout=round(patient(10)), autocommit=True,
+    )  # fmt: skip
 
 
 def one(environment: Mapping[str, str], question: str) -> Any:

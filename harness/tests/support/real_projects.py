@@ -16,7 +16,7 @@ from harness.model import Expectation, Implementation, Request, Variant
 from harness.places.launchers.base import LaunchSpec
 from harness.places.launchers.process import ProcessInstance, ProcessLauncher
 from harness.store import SessionFolder
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates, write_experiment
 from harness.tests.support.tools_here import QUICK_JVM as QUICK_JVM_FLAG
 
@@ -59,10 +59,9 @@ def project_of(
         (root / name).symlink_to(REPOSITORY / name, target_is_directory=True)
     quick = f"\nruntime = {{ jvm_flags = {json.dumps(QUICK_JVM)} }}"
     rows = {
-        name: f'implementation = "{name}"\nsettings = {{ {told} }}'
-        + (quick if name.startswith("java-") else "")
+        name: f'implementation = "{name}"\nsettings = {{ {told} }}' + (quick if name.startswith("java-") else "")
         for name, told in variants.items()
-    }
+    }  # fmt: skip
     more = f'kind = "load"\nmix = "{mix}"\n{backing}\n{factors}'
     write_experiment(root, NAME, workload, rows, loads, more=more, blocks=blocks)
     return root
@@ -91,15 +90,9 @@ def up(
 ) -> Iterator[ProcessInstance]:
     """Build and launch a real service without a session; yield it when it answers."""
     build = launcher.build(implementation, variant)
-    instance = launcher.launch(
-        LaunchSpec(
-            implementation=implementation,
-            variant=variant,
-            build=build,
-            folder=folder,
-            environment=environment,
-        )
-    )
+    instance = launcher.launch(LaunchSpec(
+        implementation=implementation, variant=variant, build=build, folder=folder, environment=environment,
+    ))  # fmt: skip
     try:
         wait_first_response(instance, HEALTH, patient(60))
         yield instance

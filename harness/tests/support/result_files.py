@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,25 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.tests.support.oha_output import oha_db
+
+def oha_db(path: Path, rows: Sequence[tuple[float, float | None, float, int]], run: int = 1795273471) -> Path:
+    """An SQLite file as oha writes it, or appends to it: start, when it was due, duration, status."""
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS oha (url TEXT NOT NULL, start REAL NOT NULL, start_latency_correction REAL, end REAL NOT NULL,"
+        " duration REAL NOT NULL, status INTEGER NOT NULL, len_bytes INTEGER NOT NULL, run INTEGER NOT NULL)"
+    )
+    connection.executemany(
+        "INSERT INTO oha VALUES ('http://x/', ?, ?, ?, ?, ?, 13, ?)",
+        [
+            (start, due, (start if due is None else due) + took, took, status, run)
+            for start, due, took, status in rows
+        ],
+    )
+    connection.commit()
+    connection.close()
+    return path
+
 
 START_S = 1_764_325_800.0
 MEAN = "mean"

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from harness.model.endpoint import Endpoint
-from harness.tests.support.patience import patient
+from harness.tests.support.available import patient
 
 #: In a script: close at once; close with a reset; read only the head before what follows.
 CLOSE, RESET, HEAD_ONLY = b"<close>", b"<reset>", b"<head only>"

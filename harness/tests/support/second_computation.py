@@ -27,16 +27,12 @@ ROOT = Path(__file__).resolve().parents[3]
 BUILT = ROOT / "paper" / "generated" / "values.json"
 #: Question's key of a ratio -> metric. Every variant below it is computed.
 RATIOS = {
-    "strings_warm.throughput.ratio.": "throughput",
-    "strings_warm.cpu.ratio.": "cpu",
-    "clients_warm.throughput.ratio.": "throughput",
-    "clients_warm.cpu.ratio.": "cpu",
-    "bank_warm.cpu.ratio.": "cpu",
+    "strings_warm.throughput.ratio.": "throughput", "strings_warm.cpu.ratio.": "cpu",
+    "clients_warm.throughput.ratio.": "throughput", "clients_warm.cpu.ratio.": "cpu", "bank_warm.cpu.ratio.": "cpu",
     "strings_ladder.cpu.ratio.": "cpu at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
-    "strings_then_now.article.ratio.": "throughput by JMeter",
-    "strings_then_now.warm.ratio.": "throughput",
-}
+    "strings_then_now.article.ratio.": "throughput by JMeter", "strings_then_now.warm.ratio.": "throughput",
+}  # fmt: skip
 #: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load.
 TOLERANCE = {"throughput": 0.001}
 _REQUESTS = re.compile(rb"(\d+) requests in")

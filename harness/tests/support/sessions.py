@@ -23,9 +23,9 @@ from harness.places.hosts.local import LocalHost
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder, Store
+from harness.tests.support.available import patient
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, make_project
-from harness.tests.support.patience import patient
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 #: A busy machine may hold up a process for seconds; what shall run into a limit names its own.
@@ -122,11 +122,9 @@ def tiny_assembly(root: Path, launcher: ProcessLauncher | None = None, **more: A
     """The fake load generator, and services that are processes of this machine unless the launcher has another."""
     launcher = launcher or ProcessLauncher(LocalHost(), root, Tools(), grace_s=OBEYS_WITHIN_S)
     parts: dict[str, Any] = {
-        "host": launcher.host,
-        "launcher": launcher,
-        "generators": {"locust": FakeLoadGenerator},
+        "host": launcher.host, "launcher": launcher, "generators": {"locust": FakeLoadGenerator},
         "places": {"root": root, "python_env": Path(sys.prefix)},
-    }
+    }  # fmt: skip
     return Assembly(root=root, **(parts | more))
 
 
@@ -148,14 +146,10 @@ def command_line(root: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start the command line on the project, as a user would in a terminal of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "harness.tests.support.sessions", *arguments],
-        env={**os.environ, "REMATCH_ROOT": str(root), "PYTHONPATH": str(REPOSITORY)},
-        cwd=root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        env={**os.environ, "REMATCH_ROOT": str(root), "PYTHONPATH": str(REPOSITORY)}, cwd=root,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=default_signals,
-    )
+    )  # fmt: skip
 
 
 def said(process: subprocess.Popen[str]) -> tuple[int, str, str]:

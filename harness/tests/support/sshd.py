@@ -15,13 +15,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import psutil
 
 from harness.agent.ports import free_port
 from harness.places.hosts.ssh.settings import HostSettings
-from harness.tests.support.available import not_run
-from harness.tests.support.patience import patient
+from harness.tests.support.available import not_run, patient
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin") or "/usr/sbin/sshd"
 _CONFIG = """
@@ -54,6 +54,13 @@ class Sshd:
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.die()
 
     def start(self) -> None:
         """Start it; return when it answers. Where there is none, the test says that it was not run."""
@@ -110,14 +117,10 @@ class Sshd:
         if skew_s:
             more["python"] = str(_python_with_wrong_clocks(self.folder / "python", skew_s))
         told: dict[str, object] = {
-            "address": self.address,
-            "port": self.port,
-            "user": getpass.getuser(),
-            "key": str(self.folder / "client_key"),
-            "known_hosts": str(self.folder / "known_hosts"),
-            "folder": str(base),
-            "grace_s": 6.0,
-        }
+            "address": self.address, "port": self.port, "user": getpass.getuser(),
+            "key": str(self.folder / "client_key"), "known_hosts": str(self.folder / "known_hosts"),
+            "folder": str(base), "grace_s": 6.0,
+        }  # fmt: skip
         return HostSettings.model_validate({**told, **more})
 
 

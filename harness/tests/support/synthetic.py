@@ -13,32 +13,13 @@ from unittest.mock import patch
 import numpy as np
 from pydantic import JsonValue
 
+from harness import model
 from harness.definitions import Study, load_study
 from harness.measure.session.memory import asked_of, heap_mib
 from harness.measure.session.planning import plan_without, session_name
-from harness.model import (
-    BuildRecord,
-    Calibration,
-    FormBuild,
-    LimitProbe,
-    MatchedLimit,
-    MemoryFit,
-    Plan,
-    ProfileName,
-    SessionHeader,
-    Unavailable,
-    Variant,
-)
 from harness.store import SessionFolder, SessionWriter, Store
-from harness.tests.support import records
+from harness.tests.support import records, synthetic_trial
 from harness.tests.support.synthetic_pods import in_pods
-from harness.tests.support.synthetic_trial import (
-    EPOCH,
-    HELD_MIB,
-    artifact_bytes,
-    artifact_sha256,
-    made_trial,
-)
 
 ROOT = Path(__file__).resolve().parents[3]
 BOTH = ("strings-rounds", "strings-startup")
@@ -72,12 +53,12 @@ def make_project(
 def make_session(
     root: Path,
     experiment: str,
-    profile: ProfileName,
+    profile: model.ProfileName,
     seed: int = 1,
     *,
     missing: int = 0,
     bundled: bool = False,
-    unavailable: Sequence[Unavailable] = (),
+    unavailable: Sequence[model.Unavailable] = (),
     launcher: Literal["process", "kubernetes"] = "process",
     settle_s: float = 0.0,
 ) -> SessionFolder:
@@ -98,13 +79,13 @@ def make_session(
     with patch.object(os, "fsync"):  # what is made up need not outlast a power cut
         for trial in plan.trials[: len(plan.trials) - missing]:
             under_way = writer.begin(trial.trial_id)
-            made = made_trial(experiment, trial, folder.name, under_way.folder, rng)
+            made = synthetic_trial.made_trial(experiment, trial, folder.name, under_way.folder, rng)
             writer.finish(under_way, in_pods(made) if launcher == "kubernetes" else made)
     writer.close()
     return session
 
 
-def _changed(study: Study, profile: ProfileName, settle_s: float) -> Study:
+def _changed(study: Study, profile: model.ProfileName, settle_s: float) -> Study:
     """A definition with another time to settle, and with rates where they are shares of a capacity."""
     definition = study.experiment.profiles[profile].model_copy(update={"settle_s": settle_s})
     profiles = {**study.experiment.profiles, profile: definition}
@@ -114,20 +95,20 @@ def _changed(study: Study, profile: ProfileName, settle_s: float) -> Study:
     return study.model_copy(update={"experiment": experiment})
 
 
-def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
+def _notes(study: Study, profile: model.ProfileName) -> dict[str, JsonValue]:
     """The calibration, where the definition has one."""
     defined = load_study(ROOT, study.experiment.name).experiment
     order = defined.profiles[profile].calibration
     if order is None:
         return {}
-    calibration = Calibration(
+    calibration = model.Calibration(
         order=order, variant=defined.reference, configuration=defined.reference, mix=defined.mix, n_steps=1,
-        capacity_per_s=CAPACITY_PER_S, n_requests=600, n_errors=0, duration_s=4.0, measured_epoch_s=EPOCH,
+        capacity_per_s=CAPACITY_PER_S, n_requests=600, n_errors=0, duration_s=4.0, measured_epoch_s=synthetic_trial.EPOCH,
     )  # fmt: skip
     return {"calibration": calibration.model_dump(mode="json")}
 
 
-def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
+def memory_fit_of(study: Study, profile: model.ProfileName) -> model.MemoryFit | None:
     """What was made up of memory, where the definition leaves any to be measured; else ``None``."""
     experiment = study.experiment
     asked = asked_of(experiment, experiment.profiles[profile].variants or tuple(experiment.variants))
@@ -144,46 +125,47 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
         for name, mib in sizes.items()
     }
     limits = {name: one.memory_of for name, one in runtimes.items() if one.memory_of is not None}
-    held = HELD_MIB * 2**20
-    return MemoryFit(
-        asked=asked, resolved=settings | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits}, mix=experiment.mix,
+    held = synthetic_trial.HELD_MIB * 2**20
+    return model.MemoryFit(
+        asked=asked, resolved=settings | {name: {"gomemlimit": f"{synthetic_trial.HELD_MIB}MiB"} for name in limits}, mix=experiment.mix,
         warm_up_requests=experiment.warm_up_requests,
         limits=tuple(
-            MatchedLimit(
-                variant=name, memory_of=other, wanted_bytes=held, limit_mib=HELD_MIB,
-                probes=(LimitProbe(limit_mib=HELD_MIB, rss_bytes=held),),
+            model.MatchedLimit(
+                variant=name, memory_of=other, wanted_bytes=held, limit_mib=synthetic_trial.HELD_MIB,
+                probes=(model.LimitProbe(limit_mib=synthetic_trial.HELD_MIB, rss_bytes=held),),
             )
             for name, other in limits.items()
         ),
-        sources={}, measured_epoch_s=EPOCH, took_s=60.0,
+        sources={}, measured_epoch_s=synthetic_trial.EPOCH, took_s=60.0,
     )  # fmt: skip
 
 
 def _header(
-    study: Study, plan: Plan, session: str, unavailable: Sequence[Unavailable], fit: MemoryFit | None
-) -> SessionHeader:
+    study: Study,
+    plan: model.Plan,
+    session: str,
+    unavailable: Sequence[model.Unavailable],
+    fit: model.MemoryFit | None,
+) -> model.SessionHeader:
     tools = {"go": "go1.24.1", "java": "25.0.1", "jmeter": "5.6.3"}
-    return SessionHeader(
-        session_id=session,
-        experiment=study.experiment,
-        implementations=study.implementations,
-        plan=plan,
+    return model.SessionHeader(
+        session_id=session, experiment=study.experiment, implementations=study.implementations, plan=plan,
         unavailable=tuple(unavailable),
-        provenance=records.provenance(EPOCH, definition_sha256=study.definition_sha256, tools=tools),
+        provenance=records.provenance(synthetic_trial.EPOCH, definition_sha256=study.definition_sha256, tools=tools),
         notes=_notes(study, plan.profile) | ({} if fit is None else {"memory": fit.model_dump(mode="json")}),
-    )
+    )  # fmt: skip
 
 
-def _build(variant: Variant) -> BuildRecord:
+def _build(variant: model.Variant) -> model.BuildRecord:
     name, form = variant.implementation, variant.runtime.form
     made = None
     if form in ("jlink", "native"):
-        made = FormBuild(
+        made = model.FormBuild(
             form=form, tool=f"{form} 0.0 (made up)", argv=(form,), build_s=FORM_BUILD_S, image_bytes=50_000_000,
             peak_rss_bytes=3 * 2**30 if form == "native" else None,
         )  # fmt: skip
-    return BuildRecord(
-        implementation=name, source_sha256="0" * 64, argv=("build",), build_s=12.0, artifact_bytes=artifact_bytes(name),
-        artifact_sha256=artifact_sha256(name), aot_training_s=AOT_TRAINING_S if variant.runtime.aot_cache else None,
+    return model.BuildRecord(
+        implementation=name, source_sha256="0" * 64, argv=("build",), build_s=12.0, artifact_bytes=synthetic_trial.artifact_bytes(name),
+        artifact_sha256=synthetic_trial.artifact_sha256(name), aot_training_s=AOT_TRAINING_S if variant.runtime.aot_cache else None,
         aot_cache_bytes=AOT_CACHE_BYTES if variant.runtime.aot_cache else None, form=made,
     )  # fmt: skip

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from harness.tests.support.synthetic_files import write_jtl
+from numpy.typing import NDArray
 
 Spans = Sequence[tuple[float, float]]
 #: Requests and seconds of a trial: enough beyond p99 that a share of it may be said.
@@ -18,6 +17,13 @@ N_REQUESTS, LASTS_S, ORDINARY_S = 2400, 3.0, 0.003
 GO_STARTS_AFTER_S = 0.0037
 GO_MARKS_S, GO_ENDS_S = 0.0002, 0.000004
 AFTER_LOAD = "boundary-after-load.prom"
+
+
+def write_jtl(path: Path, begun_ms: NDArray[np.int_], elapsed_ms: NDArray[np.int_], label: str) -> None:
+    """Write requests that were all answered rightly, as JMeter does; arrays of whole milliseconds, shape (n,)."""
+    pairs = zip(begun_ms.tolist(), elapsed_ms.tolist(), strict=True)
+    lines = [f"{begun},{elapsed},{label},200,true\n" for begun, elapsed in pairs]
+    path.write_text("timeStamp,elapsed,label,responseCode,success\n" + "".join(lines), "utf-8")
 
 
 def pauses_of(begin_s: float, length_s: float, *, every_s: float = 0.4) -> list[tuple[float, float]]:
@@ -75,14 +81,9 @@ def requests_behind(begin_s: float, pauses: Spans, rng: np.random.Generator) -> 
         end[caught] += high - np.maximum(start[caught], low)
     elapsed = np.maximum(np.round((end - start) * 1e3), 1).astype(int)
     return pd.DataFrame(
-        {
-            "timeStamp": np.round(start * 1e3).astype(int),
-            "elapsed": elapsed,
-            "label": "work",
-            "responseCode": 200,
-            "success": "true",
-        }
-    )
+        {"timeStamp": np.round(start * 1e3).astype(int), "elapsed": elapsed, "label": "work", "responseCode": 200,
+        "success": "true"}
+    )  # fmt: skip
 
 
 def write_trial(

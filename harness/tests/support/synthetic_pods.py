@@ -3,12 +3,7 @@
 
 from __future__ import annotations
 
-from harness.model import (
-    KubernetesRecord,
-    PodRecord,
-    RuntimeCpus,
-    TrialRecord,
-)
+from harness.model import KubernetesRecord, PodRecord, RuntimeCpus, TrialRecord
 from harness.tests.support import records
 
 #: The first pod serves after that long, each further one so much later, and the cluster's clocks are this far behind.

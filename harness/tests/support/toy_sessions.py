@@ -8,25 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.model import (
-    Boundary,
-    ClockReading,
-    ClosedLoad,
-    CpuSpeed,
-    Experiment,
-    Implementation,
-    Level,
-    Load,
-    Outcome,
-    Phase,
-    PlannedTrial,
-    ProfileDefinition,
-    ResourceReading,
-    SessionHeader,
-    TrialRecord,
-    Variant,
-    make_plan,
-)
+from harness import model
 from harness.store import SessionFolder, SessionWriter
 from harness.store.writing import TrialFolder
 from harness.tests.support import records
@@ -36,46 +18,46 @@ MONOTONIC = 500.0
 N_REQUESTS = 400
 
 
-def at(seconds: float) -> ClockReading:
-    return ClockReading(wall_epoch_s=EPOCH + seconds, monotonic_s=MONOTONIC + seconds)
+def at(seconds: float) -> model.ClockReading:
+    return model.ClockReading(wall_epoch_s=EPOCH + seconds, monotonic_s=MONOTONIC + seconds)
 
 
-def experiment() -> Experiment:
-    load = Load(generator="jmeter", profile=ClosedLoad(users=10, loops=40))
-    return Experiment(
+def experiment() -> model.Experiment:
+    load = model.Load(generator="jmeter", profile=model.ClosedLoad(users=10, loops=40))
+    return model.Experiment(
         name="toy", title="t", question="q", workload="strings", reference="go-nethttp", load="users",
         variants={
-            "go-nethttp": Variant(implementation="go-nethttp", label="Go net/http"),
-            "java-jdkhttp": Variant(implementation="java-jdkhttp"),
+            "go-nethttp": model.Variant(implementation="go-nethttp", label="Go net/http"),
+            "java-jdkhttp": model.Variant(implementation="java-jdkhttp"),
         },
-        factors={"logging": {"on": Level(), "off": Level()}, "generator": {"jmeter": Level()}},
+        factors={"logging": {"on": model.Level(), "off": model.Level()}, "generator": {"jmeter": model.Level()}},
         profiles={
-            "quick": ProfileDefinition(blocks=5, loads={"users": load}),
-            "smoke": ProfileDefinition(blocks=2, loads={"users": load}),
+            "quick": model.ProfileDefinition(blocks=5, loads={"users": load}),
+            "smoke": model.ProfileDefinition(blocks=2, loads={"users": load}),
         },
     )  # fmt: skip
 
 
-def implementation(name: str) -> Implementation:
+def implementation(name: str) -> model.Implementation:
     language, _, framework = name.partition("-")
-    return Implementation(
+    return model.Implementation(
         name=name, workload="strings", language=language, framework=framework,
         runtime="go" if language == "go" else "jvm", artifact="a", start=("./a",),
     )  # fmt: skip
 
 
-def header(profile: str, seed: int, *, began_s: float = 0.0) -> SessionHeader:
+def header(profile: str, seed: int, *, began_s: float = 0.0) -> model.SessionHeader:
     definition = experiment()
-    return SessionHeader(
+    return model.SessionHeader(
         session_id=f"{profile}-local-{seed}",
         experiment=definition,
         implementations={name: implementation(name) for name in definition.variants},
-        plan=make_plan(definition, profile, seed),  # type: ignore[arg-type]  # one of the profile names
+        plan=model.make_plan(definition, profile, seed),  # type: ignore[arg-type]  # one of the profile names
         provenance=records.provenance(EPOCH + began_s, commit=None, dirty=None, clock_source=None),
     )
 
 
-def reading(seconds: float, *, rss: int, cpu: float) -> ResourceReading:
+def reading(seconds: float, *, rss: int, cpu: float) -> model.ResourceReading:
     return records.reading(at(seconds), rss, cpu, pss_bytes=rss - 1, n_descriptors=9)
 
 
@@ -97,29 +79,31 @@ def write_load(trial: TrialFolder, factor: float, seed: int) -> np.ndarray:
     return elapsed
 
 
-def record(planned: PlannedTrial, head: SessionHeader, outcome: Outcome) -> TrialRecord:
-    ok = outcome == Outcome.OK
+def record(
+    planned: model.PlannedTrial, head: model.SessionHeader, outcome: model.Outcome
+) -> model.TrialRecord:
+    ok = outcome == model.Outcome.OK
     load = records.load_summary(N_REQUESTS, EPOCH + 2, 4.0, n_errors=10, latency_mean_s=0.06)
-    return TrialRecord(
+    return model.TrialRecord(
         experiment="toy", session_id=head.session_id, planned=planned, outcome=outcome,
         reason=None if ok else "the service ended", flags=("few_requests",), started=at(-1), ended=at(8),
-        phases=(Phase(name="measurement", start=at(1), end=at(6.5)),) if ok else (),
+        phases=(model.Phase(name="measurement", start=at(1), end=at(6.5)),) if ok else (),
         instance=records.instance(at(-1)),
         load=load if ok else None,
         generator=records.generator(
             argv=(), cpu_affinity=(), cpu_s=None, echo_achieved_per_s=300.0, headroom_ratio=3.0
         ),
         boundaries=(
-            Boundary(name="before-load", reading=reading(1, rss=1000, cpu=0.0)),
-            Boundary(name="after-load", reading=reading(7, rss=1700, cpu=2.0)),
+            model.Boundary(name="before-load", reading=reading(1, rss=1000, cpu=0.0)),
+            model.Boundary(name="after-load", reading=reading(7, rss=1700, cpu=2.0)),
         ),
     )  # fmt: skip
 
 
-def speeds(step_ns: float) -> tuple[CpuSpeed, ...]:
+def speeds(step_ns: float) -> tuple[model.CpuSpeed, ...]:
     """Return readings of the service's CPU, which is 0, and of another one that is as fast as ever."""
     return tuple(
-        CpuSpeed(cpu=cpu, n_readings=20, step_ns_p05=60.0, step_ns_p50=mean, step_ns_mean=mean)
+        model.CpuSpeed(cpu=cpu, n_readings=20, step_ns_p05=60.0, step_ns_p50=mean, step_ns_mean=mean)
         for cpu, mean in ((0, step_ns), (1, 60.0))
     )
 
@@ -150,7 +134,7 @@ def make_session(
         if not fails:
             java = planned.configuration.variant_name.startswith("java")
             write(trial, 1.3 if java else 1.0, 7 * planned.position + seed)
-        told = record(planned, head, Outcome.FAILED if fails else Outcome.OK)
+        told = record(planned, head, model.Outcome.FAILED if fails else model.Outcome.OK)
         if planned.position <= n_noisy:
             told = told.model_copy(update={"flags": (*told.flags, "noisy_machine")})
         if step_ns is not None:

@@ -23,12 +23,7 @@ def machine(tmp_path: Path) -> toolchains.Surroundings:
     return around(tmp_path)
 
 
-# --- finding a JDK
-
-
-def test_a_machine_without_java_is_told_why_it_is_wanted_and_the_command(
-    machine: toolchains.Surroundings,
-) -> None:
+def test_a_machine_without_java_is_told_why_and_the_command(machine: toolchains.Surroundings) -> None:
     tool = toolchains.find_jdk(machine)
     assert (tool.state, tool.path, tool.version) == ("missing", None, None)
     with pytest.raises(
@@ -71,9 +66,6 @@ def test_an_old_jdk_is_said_to_be_too_old(tmp_path: Path) -> None:
     assert tool.state == "too old" and f"found 17.0.15 (Somebody) at {old}" in tool.complaint()
 
 
-# --- finding the others
-
-
 def test_an_old_go_on_path_does_not_hide_a_new_one_elsewhere(tmp_path: Path) -> None:
     old = go(tmp_path / "bin/go", "1.19.8")
     tool = toolchains.find_go(around(tmp_path, old.parent))
@@ -95,9 +87,7 @@ def test_maven_is_started_with_the_preferred_jdk(tmp_path: Path) -> None:
     assert (tool.state, tool.version) == ("ok", "3.9.9")
 
 
-def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with_initdb(
-    tmp_path: Path,
-) -> None:
+def test_postgresql_is_found_where_debian_puts_it_the_newest_with_initdb_first(tmp_path: Path) -> None:
     for version in ("9.6", "15", "16"):
         folder = tmp_path / "system/usr/lib/postgresql" / version / "bin"
         program(folder / "postgres", f"postgres (PostgreSQL) {version}.4 (Debian)")
@@ -130,8 +120,6 @@ def test_every_tool_names_its_reason_and_one_command_on_debian_in_conda_and_else
     assert ways[2].startswith("conda env create --file environment.yml")
 
 
-# --- load generators
-
 WRK = "wrk 4.1.0 [epoll]\nUsage: wrk <options> <url>\n    -d, --duration    <T>  Duration of test"
 WRK2 = WRK.replace("4.1.0", "4.0.0") + "\n    -R, --rate        <T>  work rate (throughput)\n"
 
@@ -155,9 +143,6 @@ def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Pa
     )
     tool = toolchains.find_tool(name, around(tmp_path, other.parent))
     assert (tool.path, tool.version, tool.state) == (own, pinned, "ok")
-
-
-# --- Maven, whose repository does not bear two writers
 
 
 def test_two_mavens_of_a_project_wait_for_each_other(tmp_path: Path) -> None:

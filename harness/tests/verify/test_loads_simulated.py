@@ -15,29 +15,18 @@ from harness.analysis.warmup.classify import SteadyState, classify_warmup
 from harness.formats.arrays import FloatArray
 from harness.tests.analysis.stats.test_sample_size import holds
 from harness.tests.support.available import long_tests_are_asked_for
-from harness.verify.simulated.queueing import (
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_closed,
-    simulate_open,
-)
-
-# --- users who wait send nothing during a pause
+from harness.verify.simulated import queueing
 
 USERS, N_PAUSES, PAUSED = 8, 10, 0.05
-LAW = ServiceLaw(outlier_share=0.0)
+LAW = queueing.ServiceLaw(outlier_share=0.0)
 
 
 @pytest.mark.parametrize("pause_s", [0.03, 0.1, 0.3])
-def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_open_loop(
-    pause_s: float,
-) -> None:
+def test_a_closed_loop_that_hides_pauses_is_flagged_and_corrected_to_an_open_one(pause_s: float) -> None:
     rng, every_s = np.random.default_rng([1, int(pause_s * 1e3)]), pause_s / PAUSED
     lasts_s = N_PAUSES * every_s
-    pauses = regular_pauses(lasts_s, pause_s, every_s, rng, spread=0.0)
-    start, latency = simulate_closed(USERS, lasts_s, LAW, rng, servers=USERS, pauses=pauses)
+    pauses = queueing.regular_pauses(lasts_s, pause_s, every_s, rng, spread=0.0)
+    start, latency = queueing.simulate_closed(USERS, lasts_s, LAW, rng, servers=USERS, pauses=pauses)
     check = coordinated_omission_check(start, latency, users=USERS, stalls=detect_stalls(start, latency))
     by_rhythm = coordinated_omission_check(start, latency, stalls=detect_stalls(start, latency))
     assert check.flagged and by_rhythm.flagged
@@ -45,9 +34,9 @@ def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_ope
     assert warned == (pause_s < 0.1)
     if warned:
         return
-    arrivals = arrival_times(len(start) / (lasts_s * (1 - PAUSED)), lasts_s, rng)
-    service = service_times(len(arrivals), LAW, rng)
-    opened = simulate_open(arrivals, service, servers=max(64, len(start) // 50), pauses=pauses)[1]
+    arrivals = queueing.arrival_times(len(start) / (lasts_s * (1 - PAUSED)), lasts_s, rng)
+    service = queueing.service_times(len(arrivals), LAW, rng)
+    opened = queueing.simulate_open(arrivals, service, servers=max(64, len(start) // 50), pauses=pauses)[1]
     p99 = float(np.quantile(opened, 0.99))
     assert check.corrected_s is not None and check.corrected_s["p99"] == pytest.approx(p99, rel=0.10)
     assert check.measured_s["p99"] < p99 / 2, "uncorrected"
@@ -56,13 +45,11 @@ def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_ope
 @pytest.mark.parametrize("even", [False, True])
 def test_an_open_loop_is_not_flagged(even: bool) -> None:
     rng = np.random.default_rng([1, int(even)])
-    arrivals = np.arange(16_000) / 800.0 if even else arrival_times(800.0, 20.0, rng)
-    service = service_times(len(arrivals), ServiceLaw(), rng)
-    start, latency = simulate_open(arrivals, service, servers=12, pauses=regular_pauses(20.0, 0.1, 2.0, rng))
+    arrivals = np.arange(16_000) / 800.0 if even else queueing.arrival_times(800.0, 20.0, rng)
+    service = queueing.service_times(len(arrivals), queueing.ServiceLaw(), rng)
+    pauses = queueing.regular_pauses(20.0, 0.1, 2.0, rng)
+    start, latency = queueing.simulate_open(arrivals, service, servers=12, pauses=pauses)
     assert not coordinated_omission_check(start, latency).flagged
-
-
-# --- series on which no threshold was tuned: skewed innovations, steps of 2.5 to 4.5 standard deviations
 
 
 def warm_up(rng: np.random.Generator) -> FloatArray:
@@ -86,6 +73,7 @@ def no_steady_state(rng: np.random.Generator) -> FloatArray:
     return np.concatenate(parts)
 
 
+#: On these no threshold was tuned: skewed innovations, steps of 2.5 to 4.5 standard deviations.
 LEVELS: dict[SteadyState, Callable[[np.random.Generator], FloatArray]] = {
     SteadyState.FLAT: lambda rng: np.zeros(int(rng.integers(300, 701))),
     SteadyState.WARM_UP: warm_up,

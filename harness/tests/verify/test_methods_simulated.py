@@ -12,8 +12,6 @@ from harness.model import LOAD_TOOLS, WarmUpSpec
 from harness.tests.analysis.stats.test_sample_size import holds
 from harness.verify.simulated.comparisons import covered, paired_p
 
-# --- a load is offered again while a JVM compiled in it: the ratio stays right
-
 TRUTH, LOAD_S, SIMS = float(np.log(1.03)), 25.0, 400
 SPEC = WarmUpSpec(
     generator=next(tool.name for tool in LOAD_TOOLS if tool.saturates), compile_share=0.05, repeats=2
@@ -47,8 +45,6 @@ def test_loads_that_are_offered_again_leave_the_ratio_as_it_is(often: float, k: 
         ):  # every first load counts; that with the most answers
             assert covered(intervals.student(chosen - reference, 0.95), TRUTH) <= 0.7
 
-
-# --- equivalence
 
 MARGIN = 0.05
 

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the verifications of attribution and of stops of a real service, in their short form."""
+"""The verifications of attribution and of stops of a real service, in short; and what bounds a trial, made for real."""
 
 from __future__ import annotations
+
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from harness.analysis.attribution.event_matching import coincidence_test
 from harness.analysis.attribution.spans import Span
-from harness.tests.support.available import cannot_tell
+from harness.tests.support.available import cannot_tell, only_when_long
+from harness.verify.real.bound import TRIES, Machinery
 from harness.verify.real.sigstop import SHORTEST_S, judged, stop_service
 from harness.verify.simulated import attribution, run_verify
 from harness.verify.simulated.result import share
@@ -17,9 +20,7 @@ from harness.verify.simulated.result import share
 DRAINED_S = 0.1
 
 
-def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_interval_of_the_pooled_share_holds_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
     few = next(session for session in attribution.SESSIONS if session.rho == 0.9)
     monkeypatch.setattr(attribution, "SESSIONS", (few._replace(n_trials=8),))
     monkeypatch.setattr(attribution, "NAIVE", 0)
@@ -69,3 +70,28 @@ def test_a_real_service_stopped_at_known_times_shows_each_stop() -> None:
     assert recall.value == 1.0
     assert shifted.control and shifted.holds
     assert explained.control and explained.holds
+
+
+TRUTH = {
+    "a slowed generator": "generator", "a slowed database": "backing", "a rate below capacity": "offered",
+    "a saturated service": "service",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def machinery(tmp_path_factory: pytest.TempPathFactory) -> Machinery:
+    """One for all kinds, which share services: each is built once."""
+    return Machinery(tmp_path_factory.mktemp("bound"))
+
+
+@only_when_long("trials that no other test may disturb")
+@pytest.mark.parametrize("kind", TRUTH)
+def test_each_kind_is_named_in_a_trial_that_nothing_disturbed(machinery: Machinery, kind: str) -> None:
+    trials = machinery.trials(kind)
+    trial = next((trial for trial in islice(trials, TRIES) if not trial.disturbed), None)
+    trials.close()
+    if trial is None:
+        cannot_tell(f"other processes disturbed {TRIES} of {TRIES} trials")
+    assert trial.bound.by == TRUTH[kind]
+    if kind == "a slowed generator":
+        assert not trial.flagged  # the flag looks at pinned CPUs and the session's headroom alone

@@ -14,7 +14,7 @@ from scipy import stats
 from harness.analysis.attribution.event_matching import TOLERANCE_S, match_events
 from harness.analysis.attribution.spans import Span
 from harness.project import find_root
-from harness.tests.support.reports import report_file
+from harness.tests.support.generated_jtl import report_file
 from harness.verify.simulated.result import share
 
 STOPS = find_root() / "harness" / "tests" / "golden" / "stops"

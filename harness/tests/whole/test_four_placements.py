@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,14 +24,12 @@ from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import LauncherContract
-from harness.tests.support.available import only_when_long
-from harness.tests.support.contained import Contained, client_of, container_launcher
-from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
+from harness.tests.support import dockerd
+from harness.tests.support.available import only_when_long, patient
 from harness.tests.support.instances import OBEYS_WITHIN_S as GRACE_S
 from harness.tests.support.instances import Project, eventually, make_project, read_implementation
 from harness.tests.support.ledger_sessions import make_ledger_project
 from harness.tests.support.namespace import Namespace, tidy_namespace
-from harness.tests.support.patience import patient
 from harness.tests.support.postgres import postgres_tool, reachable_folder
 from harness.tests.support.remote_sessions import (
     RemoteProject,
@@ -49,21 +48,19 @@ def apart() -> Iterator[Namespace]:
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    yield from tidy_daemon(tmp_path_factory.mktemp("docker"))
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dockerd.Daemon]:
+    yield from dockerd.tidy_daemon(tmp_path_factory.mktemp("docker"))
 
 
 @pytest.fixture(scope="module")
-def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
+def base(daemon: dockerd.Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dockerd.make_python_base(dockerd.client_of(daemon), tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture(scope="module")
 def sshd(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"), address=apart.far, prefix=apart.prefix)
-    started.start()
-    yield started
-    started.die()
+    with Sshd(tmp_path_factory.mktemp("sshd"), address=apart.far, prefix=apart.prefix) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +80,8 @@ class TestHere(LauncherContract):
 
 class TestInAContainer(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
-        made = Contained(tmp_path, daemon, base)
+    def project(self, tmp_path: Path, daemon: dockerd.Daemon, base: Path) -> Iterator[dockerd.Contained]:
+        made = dockerd.Contained(tmp_path, daemon, base)
         yield made
         made.close()
 
@@ -110,12 +107,12 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
     return measure(assembly, prepared, limits=LIMITS)
 
 
-def test_one_experiment_gives_the_same_records_in_all_places(
-    far: SshHost, daemon: Daemon, base: Path, tmp_path: Path
+def test_places_give_the_same_records(
+    far: SshHost, daemon: dockerd.Daemon, base: Path, tmp_path: Path
 ) -> None:
     root = pinned(calm_alone(make_session_project(tmp_path)))
     here, there = tiny_assembly(root), remote_assembly(root, far)
-    docked = dataclasses.replace(here, launcher=container_launcher(root, daemon, base))
+    docked = dataclasses.replace(here, launcher=dockerd.container_launcher(root, daemon, base))
     folders = (
         tiny(here, "local", "process"), tiny(docked, "local", "container"), tiny(there, "bighost", "process")
     )  # fmt: skip
@@ -157,9 +154,7 @@ def measured_ledger(assembly: Assembly) -> list[TrialRecord]:
     return records
 
 
-def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_there(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_database_and_upstream_beside_a_far_service_leave_nothing_there(sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
     with reachable_folder() as open_folder:
         programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
@@ -184,21 +179,12 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
 @only_when_long("a database on a third machine")
 def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=100))
-    third = Sshd(tmp_path / "sshd", address=apart.near)
-    third.start()
-    service = database = None
-    try:
-        with reachable_folder() as open_folder:
-            programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
-            service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
-            told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
-            database = SshHost("datahost", told)
+    with Sshd(tmp_path / "sshd", address=apart.near) as third, reachable_folder() as open_folder:
+        programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
+        service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
+        told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
+        with closing(service), closing(SshHost("datahost", told)) as database:
             records = measured_ledger(remote_ledger_assembly(root, service, LocalHost(), database))
-    finally:
-        for host in (service, database):
-            if host is not None:
-                host.close()
-        third.die()
     for record in records:
         assert {(clock.role, clock.host) for clock in record.clocks} == {
             ("service", "bighost"), ("database", "datahost"),
@@ -209,9 +195,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
         assert any(name.startswith("machine-database.csv") for name in record.files)
 
 
-def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_that_none_can_reach(
-    tmp_path: Path,
-) -> None:
+def test_a_database_on_this_machine_or_one_that_none_reaches_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hosts.toml").write_text("[hosts.bighost]\n[hosts.datahost]\n")
     with pytest.raises(InputError, match="--database-host: .*found 'local'; allowed: bighost"):
         stations(tmp_path, "bighost", None, (), "local")

@@ -141,9 +141,7 @@ def test_a_notebook_executed_again_gives_the_same_numbers(project: Path, name: s
 
 
 @pytest.mark.parametrize("name", BARE)
-def test_of_what_was_not_measured_there_are_no_rows(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_unmeasured_has_no_rows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = make_project(tmp_path, experiments=())
     monkeypatch.setenv("REMATCH_ROOT", str(bare))
     execute_in_process(bare, name)

@@ -17,14 +17,7 @@ from harness.analysis.attribution.share_of_quantile import (
 from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
 from harness.errors import InputError
 from harness.model import Estimate
-from harness.verify.simulated.queueing import (
-    Pauses,
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
+from harness.verify.simulated import queueing
 
 
 def trial_of(
@@ -49,13 +42,11 @@ def share(trials: list[WithoutPauses]) -> Estimate:
 def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> None:
     trials = session_of(5, 3000)
     found = share(trials)
-    clear, measured = (
-        pooled_and_without([getattr(one, name) for one in trials], 0.99)[0] for name in ("clear", "measured")
-    )
+    every = ([one.clear for one in trials], [one.measured for one in trials])
+    clear, measured = (pooled_and_without(some, 0.99)[0] for some in every)
     assert found.value == pytest.approx(1 - clear / measured)
-    assert (
-        found.low is not None and found.high is not None and found.low < (found.value or 0) < found.high < 1
-    )
+    assert found.low is not None and found.high is not None
+    assert found.low < (found.value or 0) < found.high < 1
     assert (found.estimand, found.n_trials) == ("pooled share of p99", 5)
     assert found.n_requests == sum(one.clear.n for one in trials)
 
@@ -84,9 +75,7 @@ def slowed(rng: np.random.Generator, slowed_by: float) -> tuple[np.ndarray, np.n
     return start, rng.lognormal(np.log(0.002), 0.3, len(start)) * np.where(inside, slowed_by, 1.0)
 
 
-def test_slow_requests_that_come_with_a_span_are_counted_and_a_span_that_slows_nothing_explains_nothing() -> (
-    None
-):
+def test_slow_requests_within_a_span_are_counted_and_a_span_that_slows_nothing_explains_nothing() -> None:
     # three times slower: nobody else is in the tail
     assert excess_in_spans(*slowed(np.random.default_rng(1), 3.0), CYCLES) == pytest.approx(1.0, abs=0.01)
     found = [excess_in_spans(*slowed(np.random.default_rng(seed), 1.0), CYCLES) for seed in range(30)]
@@ -97,12 +86,12 @@ def test_slow_requests_that_come_with_a_span_are_counted_and_a_span_that_slows_n
 
 def open_trial(
     seed: int, *, pause_s: float | None = None, duration_s: float = 20.0
-) -> tuple[np.ndarray, np.ndarray, Pauses]:
+) -> tuple[np.ndarray, np.ndarray, queueing.Pauses]:
     rng = np.random.default_rng(seed)
-    arrivals = arrival_times(1000.0, duration_s, rng)
-    service = service_times(len(arrivals), ServiceLaw(rho=0.0), rng)
-    pauses = regular_pauses(duration_s, pause_s, 1.0, rng) if pause_s else Pauses()
-    start, latency = simulate_open(arrivals, service, servers=10, pauses=pauses)
+    arrivals = queueing.arrival_times(1000.0, duration_s, rng)
+    service = queueing.service_times(len(arrivals), queueing.ServiceLaw(rho=0.0), rng)
+    pauses = queueing.regular_pauses(duration_s, pause_s, 1.0, rng) if pause_s else queueing.Pauses()
+    start, latency = queueing.simulate_open(arrivals, service, servers=10, pauses=pauses)
     return start, latency, pauses
 
 

@@ -11,16 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.attribution.log_clock import (
-    LAUNCH_TO_CLOCK_S,
-    ClockShift,
-    clock_shift,
-    placed,
-    runtime_start,
-    service_log,
-    waiting,
-    wall_step_s,
-)
+from harness.analysis.attribution import log_clock
 from harness.analysis.attribution.share_of_quantile import pooled_and_without
 from harness.analysis.attribution.spans import CauseName, attribute_latency
 from harness.analysis.attribution.table import attribution_table
@@ -37,11 +28,11 @@ from harness.places.hosts.base import Command
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.arguments import recording_flags
 from harness.store import SessionFolder
-from harness.tests.support.patience import patient
-from harness.tests.support.reports import report_file
+from harness.tests.support.available import patient
+from harness.tests.support.generated_jtl import report_file
 from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
-from harness.tests.support.tiny_java import reference_jdk
+from harness.tests.support.tools_here import reference_jdk
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 LAUNCHED = ClockReading(wall_epoch_s=1.7e9, monotonic_s=100.0)
@@ -86,12 +77,12 @@ def without_pauses(folder: Path) -> SessionFolder:
 
 def test_a_real_go_log_is_placed_by_the_launch_and_says_how_well() -> None:
     log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
-    found = placed(log, LAUNCHED)
+    found = log_clock.placed(log, LAUNCHED)
     first = found.events["gc_pause"][0]
     assert first[0] - 1.7e9 == pytest.approx(log.events[0].start_s, abs=1e-6)
-    assert found.placed_within_s is not None and found.placed_within_s > LAUNCH_TO_CLOCK_S
-    assert placed(log, None).refused is not None
-    shifted = placed(log, LAUNCHED, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
+    assert found.placed_within_s is not None and found.placed_within_s > log_clock.LAUNCH_TO_CLOCK_S
+    assert log_clock.placed(log, None).refused is not None
+    shifted = log_clock.placed(log, LAUNCHED, clock=log_clock.ClockShift(shift_s=-5.0, within_s=2e-4))
     for cause, spans in found.events.items():
         assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]), rtol=0, atol=1e-6)
     assert shifted.placed_within_s == pytest.approx(found.placed_within_s + 2e-4)
@@ -105,9 +96,9 @@ def end_of(log: GcLog, number: int, start_s: float, late_s: float = 0.0004) -> L
 
 def test_a_log_and_metrics_of_two_processes_are_not_joined() -> None:
     log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
-    assert runtime_start(log, [end_of(log, 20, 1.7e9), end_of(log, 100, 1.7e9 + 0.5)]) is None
-    assert runtime_start(log, [LastCollection(number=10**6, ended_epoch_s=1.7e9)]) is None
-    other = placed(log, LAUNCHED, reported=[end_of(log, 20, LAUNCHED.wall_epoch_s - 60)])
+    assert log_clock.runtime_start(log, [end_of(log, 20, 1.7e9), end_of(log, 100, 1.7e9 + 0.5)]) is None
+    assert log_clock.runtime_start(log, [LastCollection(number=10**6, ended_epoch_s=1.7e9)]) is None
+    other = log_clock.placed(log, LAUNCHED, reported=[end_of(log, 20, LAUNCHED.wall_epoch_s - 60)])
     assert "not of the process that was launched" in (other.refused or "")
 
 
@@ -128,7 +119,7 @@ def test_gos_short_pauses_are_placed_and_their_shares_have_intervals(session: Se
     one = attributed(session, "go-gogc-100")
     assert one.refused is None
     record = session.record(trial_of(session, "go-gogc-100"))
-    within_s = service_log(session, record).placed_within_s
+    within_s = log_clock.service_log(session, record).placed_within_s
     assert within_s is not None and within_s < 1.1e-3
     assert one.n_pauses == 14  # each collection stops the world twice
     assert len(one.without_pauses) == 3, "they are short against what their place is known to"
@@ -142,9 +133,7 @@ def test_gos_short_pauses_are_placed_and_their_shares_have_intervals(session: Se
         assert abs(low - true_low) <= within_s
 
 
-def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
-    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_badly_placed_pauses_are_bounded(session: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.analysis.attribution.log_clock.last_collections", lambda *_: ())
     one = attributed(session, "go-gogc-100")
     assert "cannot be placed" in (one.refused or "")
@@ -156,21 +145,16 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     assert row.numbers["most_share"].value is not None
 
 
-def test_in_a_duet_and_where_the_wall_clock_was_set_no_pause_is_laid_over_requests(
-    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_pause_is_laid_over_moved_clocks(session: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     record = session.record(trial_of(session, "serial-3x"))
-    duet = DuetRecord(
-        partner="0002-go", cpus=(0,), partner_cpus=(1,), interval_s=0.5, n_exchanges=4, file="exchanges.csv"
+    about = {"partner": "0002-go", "cpus": (0,), "partner_cpus": (1,), "file": "exchanges.csv"}
+    duet = DuetRecord.model_validate({**about, "interval_s": 0.5, "n_exchanges": 4})
+    assert log_clock.wall_step_s(record) == pytest.approx(0, abs=1e-6)
+    in_duet = (
+        record.model_copy(update={"duet": duet}),
+        "in a duet the other arm and the exchanges of CPUs stop",
     )
-    assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
-    for changed, words in (
-        (
-            record.model_copy(update={"duet": duet}),
-            "in a duet the other arm and the exchanges of CPUs stop requests",
-        ),
-        (moved(record, 0.5), "the wall clock was moved by 500.0 ms"),
-    ):
+    for changed, words in (in_duet, (moved(record, 0.5), "the wall clock was moved by 500.0 ms")):
         monkeypatch.setattr(SessionFolder, "record", lambda *_, changed=changed: changed)
         one = attributed(session)
         assert (one.refused or "").startswith(words)
@@ -227,14 +211,12 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_a_denied_cpu_is_bounded(tm
     assert "p99" in gone.tail  # the generator's log is still there
     assert gone.most_beside["p99"]["cgroup_throttle"] > 0
     path.with_name("gc.log").write_text("no log at all\n")
-    assert "no log of a JVM" in (service_log(session, record).refused or "")
+    assert "no log of a JVM" in (log_clock.service_log(session, record).refused or "")
 
 
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
-    every = {
-        trial: attribute_trial(session, trial, requests_of(session, trial))
-        for trial in sorted(session.finished())
-    }
+    trials = sorted(session.finished())
+    every = {trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in trials}
     with_pair = {row.variant: row for row in attribution_table(list(every.values()))}["go-gogc-100"]
     assert with_pair.n_trials == 4 and with_pair.numbers["paused_share"].low is not None
     alone = attribution_table([one for trial, one in every.items() if not trial.endswith("-aa")])
@@ -271,8 +253,8 @@ def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
     record: TrialRecord, clocks: tuple[HostClock, ...], service_s: float, launch_s: float
 ) -> None:
     told = record.model_copy(update={"clocks": clocks})
-    assert clock_shift(told, "service").shift_s == pytest.approx(service_s)
-    assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
+    assert log_clock.clock_shift(told, "service").shift_s == pytest.approx(service_s)
+    assert log_clock.clock_shift(told, None).shift_s == pytest.approx(launch_s)
 
 
 BEGIN_S = 1_700_000_000.0
@@ -285,9 +267,8 @@ def test_connecting_in_a_pause_belongs_to_the_pause_and_only_what_is_more_than_o
     assert taken["gc_pause"] == pytest.approx([0, 0.080, 0, 0, 0])
     assert taken["connect"] == pytest.approx([0, 0.010, 0.090, 0, 0])
     anew = np.array([0.001, 0.001, 0.021, 0.001, 0.001])  # every arrival connects
-    assert attribute_latency(start, 0.001 + anew, {}, connect_s=anew)["connect"] == pytest.approx(
-        [0, 0, 0.020, 0, 0]
-    )
+    taken = attribute_latency(start, 0.001 + anew, {}, connect_s=anew)
+    assert taken["connect"] == pytest.approx([0, 0, 0.020, 0, 0])
 
 
 def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> None:
@@ -360,9 +341,9 @@ def test_pressure_that_this_kernel_does_not_tell_is_not_recorded(tmp_path: Path)
     ):
         with_machine(session, text)
         with pytest.raises(InputError, match=words):
-            waiting(session, record)
+            log_clock.waiting(session, record)
     with_machine(session, machine_csv(record, [0.2] * 12, columns="psi_cpu_some_s,other"))
-    assert waiting(session, record)[0].lost_s == pytest.approx([0.1] * 12)
+    assert log_clock.waiting(session, record)[0].lost_s == pytest.approx([0.1] * 12)
 
 
 def recorded(record: TrialRecord, spans: list[tuple[float, float]]) -> str:

@@ -36,10 +36,8 @@ def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: i
     n = 3 * blocks
     scatter = noise * np.random.default_rng(seed).standard_normal(n)
     values = 1000 * np.exp(slope * np.arange(n) / (n - 1) + scatter)
-    return trial_table(
-        {"block": place // 3 + 1, "variant": "a", "throughput_per_s": value}
-        for place, value in enumerate(values)
-    )
+    rows = ({"block": n // 3 + 1, "variant": "a", "throughput_per_s": each} for n, each in enumerate(values))
+    return trial_table(rows)
 
 
 def test_measuring_one_arm_after_the_other_makes_a_difference_of_drift_and_too_few_trials_say_so() -> None:
@@ -116,9 +114,7 @@ def test_the_slope_is_that_of_an_analysis_of_covariance() -> None:
 
 
 @pytest.mark.parametrize("elasticity", [-1.0, 0.0])
-def test_the_interval_of_the_elasticity_holds_the_true_one_and_failed_trials_tell_nothing(
-    elasticity: float,
-) -> None:
+def test_the_interval_of_the_elasticity_holds_the_truth_and_failed_trials_do_not(elasticity: float) -> None:
     trials = uneven_speeds(elasticity=elasticity)
     failed, unread = trials.index[0], trials.index[1]
     trials.loc[failed, "excluded"], trials.loc[failed, "exclusion_reason"] = True, "failed: it ended"
@@ -245,9 +241,8 @@ def test_no_alteration_goes_unnoticed(trial: AuditedTrial, how: str) -> None:
 
 def test_a_law_fails_where_its_plan_was_another_one_and_says_why_it_cannot_be_asked() -> None:
     trial, loops = sound_closed(), "requests are users times loops"
-    assert (
-        by_name(replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0)))[LAW].result == "failed"
-    )
+    slower = replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0))
+    assert by_name(slower)[LAW].result == "failed"
     crowded = by_name(replace(sound_closed(latency_mean_s=1.0), requests=None))
     assert crowded["no more requests in flight than users"].result == "failed"
     assert crowded[LAW].result == "not applicable" and "writes no single" in crowded[LAW].why

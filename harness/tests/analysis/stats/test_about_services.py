@@ -51,9 +51,7 @@ def compared(frame: pd.DataFrame, metric: str = MEAN) -> Comparison:
 
 @pytest.mark.parametrize("metric", [P99, MEAN])
 @pytest.mark.parametrize("sharing", [("go", "java"), ("java",)])
-def test_latency_on_cpus_shared_with_the_generator_is_not_compared_and_the_rest_is(
-    metric: str, sharing: tuple[str, ...]
-) -> None:
+def test_latency_on_cpus_shared_with_the_generator_is_refused(metric: str, sharing: tuple[str, ...]) -> None:
     frame = trials("service", "service", rate=0.5).assign(latency_mean_s=lambda own: own[P99] / 3)
     shared = frame.assign(shares_cpus=frame["variant"].isin(sharing))
     assert compared(frame, metric).about_services
@@ -64,9 +62,7 @@ def test_latency_on_cpus_shared_with_the_generator_is_not_compared_and_the_rest_
 @pytest.mark.parametrize(
     ("model", "rate", "about"), [("open", 1.0, True), ("open", 0.9, False), ("closed", 1.0, False)]
 )
-def test_cpu_time_at_an_equal_offered_rate_is_compared_whatever_else_was_busy(
-    model: str, rate: float, about: bool
-) -> None:
+def test_cpu_time_at_an_equal_rate_is_compared_whatever_is_busy(model: str, rate: float, about: bool) -> None:
     frame = trials("machine", "backing", rate=rate).assign(load_model=model)
     assert compared(frame, CPU).about_services == about
     assert not compared(frame, P99).about_services and not compared(frame, RATE).about_services
@@ -114,9 +110,7 @@ def test_tables_that_do_not_say_what_bounded_them_and_a_gate_left_open_have_no_c
     [(1.06, 0.87, True), (1.06, 0.97, False), (1.4, 0.87, False), (0.9, 0.87, False)],
     ids=["slower, and used less", "used alike", "slower at equal shares too", "faster, and used less"],
 )
-def test_unequal_shares_refuse_throughput_and_latency_of_a_closed_loop_where_they_turn_the_order(
-    latency: float, java: float, refused: bool
-) -> None:
+def test_unequal_shares_that_turn_the_order_are_refused(latency: float, java: float, refused: bool) -> None:
     frame = trials("service", "service", rate=1 / latency)
     shares = frame["variant"].map({"go": 0.96, "java": java})
     frame = frame.assign(service_share=shares, latency_mean_s=16 / frame[RATE])
@@ -133,9 +127,7 @@ def test_unequal_shares_refuse_throughput_and_latency_of_a_closed_loop_where_the
         (1.5e-3, 1e-4, Verdict.EQUIVALENT), (1.5e-3, 5e-4, Verdict.INCONCLUSIVE), (1.5e-3, None, Verdict.EQUIVALENT),
     ],
 )  # fmt: skip
-def test_above_half_the_tools_part_leaves_no_verdict_and_above_a_tenth_nothing_alike(
-    java_s: float, echo_s: float | None, verdict: Verdict
-) -> None:
+def test_the_tools_part_limits_what_is_said(java_s: float, echo_s: float | None, verdict: Verdict) -> None:
     comparison = compared(at_a_rate(1.5e-3, java_s, echo_latency_mean_s=echo_s, generator="vegeta"))
     assert comparison.verdict == verdict
     assert comparison.ratio.value == pytest.approx(java_s / 1.5e-3, rel=0.02)  # the number stays
@@ -155,9 +147,7 @@ def test_above_half_the_tools_part_leaves_no_verdict_and_above_a_tenth_nothing_a
         (P99, 1e-3, "wrk2 sends up to 2.0 ms late, 100 % of the smaller latency"),
     ],
 )
-def test_where_the_echo_services_latency_was_not_kept_the_known_lateness_counts(
-    metric: str, latency_s: float, part: str
-) -> None:
+def test_without_the_echo_services_latency_lateness_counts(metric: str, latency_s: float, part: str) -> None:
     frame = at_a_rate(latency_s, 10 * latency_s, metric, generator="wrk2")
     assert compared(frame, metric).not_about == f"mostly not the services' own ({part})"
     assert compared(frame.assign(generator="vegeta"), metric).about_services
@@ -179,9 +169,8 @@ def aged(
         about = {"block": block, "variant": variant, "bound_by": "service", "measurement_s": 10.0, "age": age}
         return about | values
 
-    return trial_table(
-        row(block, *arm) for block, age in enumerate(java, 1) for arm in (("go", go), ("java", age))
-    )
+    pairs = (((block, "go", go), (block, "java", age)) for block, age in enumerate(java, 1))
+    return trial_table(row(*arm) for pair in pairs for arm in pair)
 
 
 def found(frame: pd.DataFrame, metric: str = RATE, *, gated: bool = True) -> Comparison:
@@ -202,9 +191,7 @@ def found(frame: pd.DataFrame, metric: str = RATE, *, gated: bool = True) -> Com
         (["warm"] * 2 + [None] * 2, "unknown"),
     ],
 )
-def test_an_arm_has_the_age_of_most_of_its_trials_and_is_never_warm_without_them(
-    ages: list[TrialAge | None], age: str
-) -> None:
+def test_an_arm_has_the_age_of_most_of_its_trials(ages: list[TrialAge | None], age: str) -> None:
     one = age_of_arm(pd.DataFrame({"age": ages, "measurement_s": 1.0}))
     assert one is not None and one.age == age
     assert (one.n, one.n_young, one.n_unknown) == (len(ages), ages.count("young"), ages.count(None))
@@ -220,9 +207,7 @@ def test_an_arm_has_the_age_of_most_of_its_trials_and_is_never_warm_without_them
         ("warm", None),
     ],
 )
-def test_a_comparison_says_how_old_its_processes_were_and_keeps_its_verdict(
-    metric: str, age: str | None, words: str | None
-) -> None:
+def test_a_comparison_says_the_ages_of_processes(metric: str, age: str | None, words: str | None) -> None:
     for gated in (True, False):
         comparison = found(aged(*[age] * 6), metric, gated=gated)
         assert comparison.verdict is Verdict.DIFFERENT and comparison.ages is not None
@@ -232,9 +217,7 @@ def test_a_comparison_says_how_old_its_processes_were_and_keeps_its_verdict(
 
 
 @pytest.mark.parametrize("metric", [RATE, P99, CPU])
-def test_a_few_young_trials_are_left_out_with_their_blocks_and_the_ratio_with_them_stands_beside(
-    metric: str,
-) -> None:
+def test_a_few_young_trials_are_left_out_with_their_blocks_and_the_ratio_with_them_told(metric: str) -> None:
     frame = aged(*["warm"] * 9, *["young"] * 3, of_young=0.4)
     one, warm_alone = found(frame, metric), found(frame[frame["block"] <= 9], metric)
     assert one.ratio == warm_alone.ratio and one.p_value == warm_alone.p_value

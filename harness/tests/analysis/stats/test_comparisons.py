@@ -69,9 +69,7 @@ def test_a_comparison_pairs_by_block_and_names_its_trials() -> None:
     ],
     ids=["small and sure", "equal", "noisy", "too noisy a machine"],
 )
-def test_a_verdict_follows_both_intervals_and_the_noise(
-    trials: pd.DataFrame, verdict: Verdict, margin: float | None
-) -> None:
+def test_a_verdict_follows_intervals(trials: pd.DataFrame, verdict: Verdict, margin: float | None) -> None:
     for comparison in compared(trials):
         assert (comparison.verdict, comparison.margin) == (verdict, margin)
         too_noisy = any("too noisy to call anything equivalent" in warning for warning in comparison.warnings)
@@ -90,11 +88,8 @@ def test_excluded_and_missing_trials_are_counted_and_two_groups_and_flags_are_na
     trials.loc[java_off(trials)[:5], METRIC] *= 1.5
     trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
     found = " | ".join(by_level(trials)["off"].warnings)
-    for words in (
-        "two groups of trials (15 low, 5 high)",
-        "3 of 20 trials flagged noisy_machine",
-        "errors_seen",
-    ):
+    assert "errors_seen" in found
+    for words in ("two groups of trials (15 low, 5 high)", "3 of 20 trials flagged noisy_machine"):
         assert words in found
 
 
@@ -162,9 +157,7 @@ def a_ratio(low: float, high: float) -> Estimate:
 
 @pytest.mark.parametrize("n_blocks", range(1, 21))
 @pytest.mark.parametrize("family", [1, 2, 12, 24])
-def test_a_p_value_is_printed_only_where_blocks_of_one_sign_reach_05_in_any_family(
-    n_blocks: int, family: int
-) -> None:
+def test_a_p_value_is_printed_where_blocks_of_one_sign_can_reach_05(n_blocks: int, family: int) -> None:
     floor = smallest_p(n_blocks)
     alone = adjust_pvalues([floor, *[1.0] * (family - 1)], method="bh")[0]
     assert alone is not None and p_can_tell(n_blocks, family) == (n_blocks >= 5 and alone <= 0.05)
@@ -177,9 +170,7 @@ def test_a_p_value_is_printed_only_where_blocks_of_one_sign_reach_05_in_any_fami
 @pytest.mark.parametrize(
     ("noise", "margin"), [(None, 0.05), (0.02, 0.05), (0.2, 0.2), (0.25, 0.25), (0.2501, None)]
 )
-def test_an_interval_inside_the_band_is_equivalent_and_without_a_band_nothing_is(
-    noise: float | None, margin: float | None
-) -> None:
+def test_an_interval_inside_the_band_alone_is_equivalent(noise: float | None, margin: float | None) -> None:
     said = decide(a_ratio(0.98, 1.02), a_ratio(0.985, 1.015), n_blocks=5, margin=0.05, noise=noise)
     assert said.margin == margin
     assert said.verdict == (Verdict.INCONCLUSIVE if margin is None else Verdict.EQUIVALENT)

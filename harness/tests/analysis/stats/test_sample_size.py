@@ -13,18 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from harness.analysis.stats import verdicts
+from harness.analysis.stats import sample_size, verdicts
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.inputs import judge_resolution
 from harness.analysis.stats.quantiles import rank
-from harness.analysis.stats.sample_size import (
-    FEWEST_PAIRS,
-    POWER,
-    blocks_for,
-    detectable_ratio,
-    effect,
-    plan_repetitions,
-)
 from harness.analysis.stats.summaries import mean_within
 from harness.analysis.stats.verdicts import ALTERED, changed_since, register
 from harness.errors import InputError
@@ -41,15 +33,15 @@ def sd_of(cv: float) -> float:
 
 @pytest.mark.parametrize(("cv", "wanted"), [(0.01, 5), (0.02, 11), (0.03, 22), (0.05, 55), (0.10, 205)])
 def test_the_plan_needs_the_blocks_that_simulation_found(cv: float, wanted: int) -> None:
-    assert blocks_for(sd_of(cv)) == pytest.approx(wanted, rel=0.07)
+    assert sample_size.blocks_for(sd_of(cv)) == pytest.approx(wanted, rel=0.07)
 
 
 def test_the_plan_is_made_of_the_pilots_spread() -> None:
     a, b = np.exp(np.random.default_rng(6).normal(0, 0.03, (2, 5)))
-    assert plan_repetitions(a, b) == blocks_for(float(np.log(a / b).std(ddof=1)))
+    assert sample_size.plan_repetitions(a, b) == sample_size.blocks_for(float(np.log(a / b).std(ddof=1)))
     for wrong in (([1.0], [1.0]), ([1e-9, 1.0, 1e9], [1.0, 1.0, 1.0])):
         with pytest.raises(InputError):
-            plan_repetitions(*wrong)
+            sample_size.plan_repetitions(*wrong)
 
 
 def test_two_groups_of_trials_and_drift_in_their_order_are_flagged_and_nothing_else_is() -> None:
@@ -77,23 +69,25 @@ def test_resolution_warns_below_twenty_steps_and_refuses_below_two() -> None:
 @pytest.mark.parametrize("n_blocks", [5, 20])
 def test_with_a_known_spread_the_effect_is_that_of_statsmodels(n_blocks: int) -> None:
     power = import_module("statsmodels.stats.power").TTestPower()  # not above: every worker collects this
-    oracle = power.solve_power(nobs=n_blocks, alpha=0.05, power=POWER, alternative="two-sided")
-    assert effect(None, n_blocks) == pytest.approx(oracle, rel=2e-3)
+    oracle = power.solve_power(nobs=n_blocks, alpha=0.05, power=sample_size.POWER, alternative="two-sided")
+    assert sample_size.effect(None, n_blocks) == pytest.approx(oracle, rel=2e-3)
 
 
 def test_more_blocks_and_less_spread_tell_smaller_ratios_and_few_pairs_none() -> None:
     rng = np.random.default_rng(1)
     a, b = np.exp(rng.normal(0, 0.03, 10)), np.exp(rng.normal(0, 0.03, 10))
-    by_blocks = [detectable_ratio(a, b, n_blocks=n) for n in (5, 10, 20)]
+    by_blocks = [sample_size.detectable_ratio(a, b, n_blocks=n) for n in (5, 10, 20)]
     values = [ratio.value or 0.0 for ratio in by_blocks]
     assert values == sorted(values, reverse=True) and values[-1] > 1
-    assert detectable_ratio(np.sqrt(a), np.sqrt(b), n_blocks=10).value == pytest.approx(np.sqrt(values[1]))
+    assert sample_size.detectable_ratio(np.sqrt(a), np.sqrt(b), n_blocks=10).value == pytest.approx(
+        np.sqrt(values[1])
+    )
     low, high = by_blocks[1].low, by_blocks[1].high
     assert low is not None and high is not None and 1 < low < values[1] < high
-    few = detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
-    assert few.value is None and f"fewer than {FEWEST_PAIRS}" in few.warnings[0]
+    few = sample_size.detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
+    assert few.value is None and f"fewer than {sample_size.FEWEST_PAIRS}" in few.warnings[0]
     with pytest.raises(InputError, match="one block"):
-        detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
+        sample_size.detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
 
 
 SIMS = 400
@@ -104,12 +98,6 @@ def holds(
 ) -> bool:
     """Tell whether a share of ``n`` simulations keeps its limits as far as so few can say."""
     return not share(n, name="share", value=value, at_least=at_least, at_most=at_most).refuted
-
-
-# --- the smallest ratio that a session tells from 1
-
-
-# --- effects of factors
 
 
 def made(low: float, high: float, unit: str) -> Estimate:
@@ -131,9 +119,7 @@ def test_an_estimate_with_an_impossible_interval_cannot_be_built(low: float, hig
     st.lists(st.floats(0, 1, allow_subnormal=False), min_size=1, max_size=8),
     st.sampled_from(["share", "s", "ratio", "1", ""]),
 )
-def test_whatever_the_trials_say_a_mean_stays_where_its_quantity_can_be(
-    values: list[float], unit: str
-) -> None:
+def test_a_mean_stays_where_its_quantity_can_be_whatever_the_trials(values: list[float], unit: str) -> None:
     found = mean_within(values, unit=unit)
     assert found.support is support_of(unit)
     if found.value is None:
@@ -149,9 +135,7 @@ def test_whatever_the_trials_say_a_mean_stays_where_its_quantity_can_be(
         ([0.001, 0.999, 0.5, 0.01, 0.99], Support.SHARE),
     ],
 )
-def test_a_mean_whose_interval_holds_nearly_none_and_nearly_all_has_no_value(
-    values: list[float], support: Support
-) -> None:
+def test_an_interval_from_none_to_all_leaves_no_value(values: list[float], support: Support) -> None:
     found = mean_within(values, support=support, unit="share")
     assert (found.value, found.low, found.high) == (None, None, None)
     assert "cannot be said: the interval over 5 trials reaches from below" in found.warnings[-1]
@@ -161,9 +145,7 @@ def test_a_mean_whose_interval_holds_nearly_none_and_nearly_all_has_no_value(
     ("values", "unit"),
     [([0.5, 1.3], "s"), ([0.0, 0.2, 0.4], "s"), ([0.0, 0.0, 0.3], "share"), ([0.4, 0.5, 0.6, 1 - 1e-15], "share")],
 )  # fmt: skip
-def test_two_trials_and_trials_on_the_edge_have_an_arithmetic_mean_without_an_interval(
-    values: list[float], unit: str
-) -> None:
+def test_few_trials_and_those_on_the_edge_have_no_interval(values: list[float], unit: str) -> None:
     found = mean_within(values, unit=unit)
     assert found.value == pytest.approx(np.mean(values)) and (found.low, found.high) == (None, None)
     assert "arithmetic" in found.estimand and "no interval" in found.warnings[0]
@@ -215,9 +197,7 @@ def test_what_a_bundled_session_stored_is_what_it_registered(key: str) -> None:
     assert changed_since(stored, definition_of(stored)) == ()
 
 
-def test_another_margin_is_named_with_both_values(
-    stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_margin_is_named_with_both(stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "DEFAULT_MARGIN", 0.2)
     (found,) = changed_since(stored, definition_of(stored))
     assert found.startswith("margin: 0.05") and "then, 0.2" in found

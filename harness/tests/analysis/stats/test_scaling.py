@@ -51,9 +51,7 @@ def test_intervals_over_blocks_hold_the_truth_about_as_often_as_they_say() -> No
         ([1, 2, 4], [1, 0, 2], "throughput must be positive"),
     ],
 )  # fmt: skip
-def test_what_the_law_cannot_be_fitted_to_and_what_is_no_load_curve_is_refused(
-    cores: list[int], values: list[float], words: str
-) -> None:
+def test_what_is_no_load_curve_or_law_is_refused(cores: list[int], values: list[float], words: str) -> None:
     with pytest.raises(InputError, match=words):
         fit_usl(cores, values, [1, 1, 1])
     for load, latency in (([1.0, 2.0], [1.0]), ([0.0], [1.0]), ([1.0], [0.0])):

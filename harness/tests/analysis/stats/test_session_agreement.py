@@ -56,9 +56,7 @@ def test_what_two_verdicts_are_to_each_other(
     assert kind_of(b, a) == kind
 
 
-def test_verdicts_are_set_beside_those_of_the_same_cell_and_those_on_a_changed_program_counted_apart() -> (
-    None
-):
+def test_verdicts_stand_beside_those_of_the_same_cell_and_a_changed_program_is_counted_apart() -> None:
     first, second = session(1.5), session(1.5, seed=1)[::-1]
     found = agreement(first, second)
     assert [pair.first for pair in found.pairs] == list(first)

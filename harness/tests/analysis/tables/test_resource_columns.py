@@ -28,16 +28,9 @@ from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.rows.session_results import goes_by
 from harness.store import Store
+from harness.tests.support import synthetic_pods
 from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import ROOT, make_project
-from harness.tests.support.synthetic_pods import (
-    EVENT_LATE_S,
-    FIRST_SERVED_S,
-    LATER_S,
-    POD_GROUP_BYTES,
-    POD_IMAGE_BYTES,
-    THROTTLED_S,
-)
 from harness.tests.support.toy_sessions import header, make_session, record, speeds
 
 USUAL_S = 64e-9
@@ -160,18 +153,17 @@ def first_record(evidence: Evidence, **levels: str) -> TrialRecord:
 
 def test_the_last_pod_is_what_scaling_out_took_by_each_of_the_clocks(root: Path) -> None:
     ten = load_trials(root, "k8s-scale-out").query("pods == 'ten'")
-    last_s = FIRST_SERVED_S + 9 * LATER_S
+    last_s = synthetic_pods.FIRST_SERVED_S + 9 * synthetic_pods.LATER_S
     assert (ten["n_pods"] == 10).all()
     assert (ten["last_pod_served_s"] == last_s).all()
     assert (ten["last_pod_process_s"] == last_s / 2).all()
-    assert ten["last_pod_event_s"].to_numpy() == pytest.approx(last_s / 2 + EVENT_LATE_S, abs=1e-5)
+    late_s = last_s / 2 + synthetic_pods.EVENT_LATE_S
+    assert ten["last_pod_event_s"].to_numpy() == pytest.approx(late_s, abs=1e-5)
     assert ten["last_pod_condition_s"].between(last_s - 1, last_s).all(), "whole seconds, rounded down"
-    assert (ten["last_pod_routed_s"] == last_s + LATER_S).all()
+    assert (ten["last_pod_routed_s"] == last_s + synthetic_pods.LATER_S).all()
 
 
-def test_a_pod_that_never_served_is_censored_and_pods_that_were_added_count_from_the_request_for_them(
-    root: Path,
-) -> None:
+def test_a_pod_that_never_served_is_censored_and_added_pods_count_from_their_request(root: Path) -> None:
     record = first_record(opened(root, "k8s-scale-out"), pods="ten")
     assert record.instance is not None and record.instance.kubernetes is not None
     instance, around, before = record.instance, record.instance.kubernetes, pod_columns(record)
@@ -182,19 +174,19 @@ def test_a_pod_that_never_served_is_censored_and_pods_that_were_added_count_from
 
     silent = around.pods[3].model_copy(update={"first_served_after_s": None})
     assert changed(pods=(*around.pods[:3], silent, *around.pods[4:]))["last_pod_served_s"] is None
-    after = changed(scaled_after_s=FIRST_SERVED_S)
+    after = changed(scaled_after_s=synthetic_pods.FIRST_SERVED_S)
     for clock in ("process", "event", "served", "routed"):
         whole = before[f"last_pod_{clock}_s"]
         assert isinstance(whole, float)
-        assert after[f"last_pod_{clock}_s"] == pytest.approx(whole - FIRST_SERVED_S, abs=1e-5)
+        assert after[f"last_pod_{clock}_s"] == pytest.approx(whole - synthetic_pods.FIRST_SERVED_S, abs=1e-5)
 
 
 def test_control_groups_and_requests_are_summed_over_pods(root: Path) -> None:
     trials = load_trials(root, "k8s-rounds")
     two = trials.query("pods == 'two'")
-    assert (two["service_throttled_s"] == 2 * THROTTLED_S).all()
-    assert (two["group_memory_bytes"] == 2 * POD_GROUP_BYTES).all()
-    assert (two["image_bytes"] == POD_IMAGE_BYTES).all() and (two["limits"] == "pod").all()
+    assert (two["service_throttled_s"] == 2 * synthetic_pods.THROTTLED_S).all()
+    assert (two["group_memory_bytes"] == 2 * synthetic_pods.POD_GROUP_BYTES).all()
+    assert (two["image_bytes"] == synthetic_pods.POD_IMAGE_BYTES).all() and (two["limits"] == "pod").all()
     assert (trials["pods_answered"] == trials["n_requests"]).all()
     assert two["least_pod_share"].to_numpy() == pytest.approx((2 / two["n_requests"]).to_numpy())
     assert (trials.query("pods == 'one'")["least_pod_share"] == 1).all()

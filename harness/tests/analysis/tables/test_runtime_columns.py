@@ -39,9 +39,8 @@ def record_of(session: SessionFolder, variant: str, **files: str) -> TrialRecord
         name = f"boundary-{boundary.name}.prom"
         if text is not None:
             (session.folder / trial / name).write_text(text, "utf-8")
-        boundaries.append(
-            boundary.model_copy(update={"runtime_metrics_file": None if text is None else name})
-        )
+        file = None if text is None else name
+        boundaries.append(boundary.model_copy(update={"runtime_metrics_file": file}))
     return record.model_copy(update={"boundaries": tuple(boundaries)})
 
 
@@ -51,9 +50,8 @@ def test_bytes_and_calls_are_over_the_requests_of_their_load(session: SessionFol
     )
     record = record_of(session, "go-gogc-100", before_load=METRICS, after_load=grown)
     assert record.load is not None
-    assert request_columns(session, record) == {
-        "allocated_bytes_per_request": pytest.approx(1e6 / record.load.n_requests)
-    }
+    allocated = pytest.approx(1e6 / record.load.n_requests)
+    assert request_columns(session, record) == {"allocated_bytes_per_request": allocated}
     jvm = [f"jvm_threads_allocated_bytes_total {n}\n" for n in ("2.5E9", "2.6E9")]
     counted = {"n_requests": 100, "calls": {"all": 250, "read": 100}}
     record = record_of(session, "go-gogc-100", before_load=jvm[0], after_load=jvm[1])
@@ -69,9 +67,8 @@ def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str,
     """The trial as one of two pods, which said this at its boundaries; the service's address led to either."""
     boundaries = []
     for boundary in record.boundaries:
-        for pod, text in zip(
-            ("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False
-        ):
+        texts = files.get(boundary.name.replace("-", "_"), ())
+        for pod, text in zip(("pod-1", "pod-2"), texts, strict=False):
             file = session.folder / record.planned.trial_id / pod_metrics_file(boundary.name, pod)
             file.write_text(text, "utf-8")
         boundaries.append(boundary.model_copy(update={"answered_by_pod": {"pod-1": 1, "pod-2": 1}}))
@@ -122,16 +119,13 @@ def test_go_and_native_images_are_compiled_ahead_and_a_jvm_is_not(session: Sessi
     assert module.is_compiled_ahead(session.header, native)
 
 
-def test_in_pods_compiling_is_what_their_jvms_say_on_average_and_one_of_several_is_not_asked(
-    session: SessionFolder,
-) -> None:
+def test_in_pods_compiling_is_an_average_and_one_of_several_is_not_asked(session: SessionFolder) -> None:
     said = {name: (f"{module.COMPILED} {a}\n", f"{module.COMPILED} {b}\n") for name, a, b in EDGES}
     record = record_of(session, "go-gogc-100", before_load="", after_load="")
     assert module.compiled_s(session, record) is None
     assert module.compiled_s(session, in_two_pods(session, record, **said)) == pytest.approx((3.0 + 1.0) / 2)
-    record = record_of(
-        session, "go-gogc-100", before_load=said["before_load"][0], after_load=said["after_load"][0]
-    )
+    first = {name: texts[0] for name, texts in said.items()}
+    record = record_of(session, "go-gogc-100", **first)
     assert module.compiled_s(session, record) == pytest.approx(3.0)
     around = in_pods(record).instance
     assert around is not None and around.kubernetes is not None
@@ -231,9 +225,7 @@ def bound(*parts: Part, asked: Asked = CLOSED, around: AroundIt | None = None, *
         ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": AroundIt(n_cpus=2, other_cores=1.7)}, "machine", ""),
     ],
 )  # fmt: skip
-def test_what_had_no_more_to_give_is_named(
-    parts: tuple[Part, ...], more: dict[str, Any], by: str, why: str
-) -> None:
+def test_what_bounds_is_named(parts: tuple[Part, ...], more: dict[str, Any], by: str, why: str) -> None:
     verdict = bound(*parts, **more)
     assert verdict.by == by and why in verdict.why
 

@@ -22,7 +22,7 @@ from harness.pipeline import StageParameters
 from harness.store import SessionFolder
 from harness.store.writing import SessionWriter, TrialFolder
 from harness.tests.support import synthetic
-from harness.tests.support.oha_output import oha_db
+from harness.tests.support.result_files import oha_db
 from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
 
@@ -78,9 +78,8 @@ def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_p
     def write_oha(trial: TrialFolder, factor: float, seed: int) -> None:
         write_load(trial, factor, seed)
         (trial.load / "samples.jtl").unlink()
-        rows = [
-            (0.25 + 0.01 * i, None, 0.06 * factor, 500 if i % 40 == 0 else 200) for i in range(N_REQUESTS)
-        ]
+        some = range(N_REQUESTS)
+        rows = [(0.25 + 0.01 * i, None, 0.06 * factor, 500 if i % 40 == 0 else 200) for i in some]
         oha_db(trial.load / "samples.db", rows)
 
     session = make_session(tmp_path, write=write_oha)
@@ -124,9 +123,7 @@ def test_a_damaged_trial_is_counted_not_fatal(tmp_path: Path, how: str) -> None:
     assert found.excluded[0].trial == f"toy/smoke-local-1/{trial}"
 
 
-def test_a_damaged_header_costs_its_session_only_and_measured_ones_come_before_the_bundled_one(
-    tmp_path: Path,
-) -> None:
+def test_a_damaged_header_costs_its_session_and_measured_ones_come_before_bundled(tmp_path: Path) -> None:
     broken = make_session(tmp_path, seed=1)
     make_session(tmp_path, seed=2)
     make_session(tmp_path, bundled=True)
@@ -138,9 +135,7 @@ def test_a_damaged_header_costs_its_session_only_and_measured_ones_come_before_t
     assert "session.json" in load_exclusions(tmp_path, "toy").problems[0]
 
 
-def test_a_second_call_reads_only_what_was_deleted_and_gives_the_same_bytes(
-    tidied: tuple[Path, SessionFolder],
-) -> None:
+def test_a_second_call_reads_what_was_deleted_with_equal_bytes(tidied: tuple[Path, SessionFolder]) -> None:
     root, session = tidied
     folder, trial = root / "data/processed/toy", trial_ids(session)[2]
     before = (folder / "trials.parquet").read_bytes()
@@ -159,9 +154,8 @@ FACTORS = ("logging", "factor_generator")
 def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
     """The rows of a small session."""
     trials = load_trials(tidied[0], "toy").astype("object")
-    return [
-        {str(k): v for k, v in row.items()} for row in trials.where(trials.notna(), None).to_dict("records")
-    ]
+    rows = trials.where(trials.notna(), None).to_dict("records")
+    return [{str(k): v for k, v in row.items()} for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -172,9 +166,7 @@ def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
     ],
     ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
 )  # fmt: skip
-def test_what_breaks_the_schema_is_seen_and_named(
-    rows: list[dict[str, Any]], changes: dict[str, object], column: str
-) -> None:
+def test_a_broken_schema_is_seen(rows: list[dict[str, Any]], changes: dict[str, object], column: str) -> None:
     first, second = rows[0], rows[1] | {"trial_id": "0002"}
     later = first | {"trial_id": "0003", "block": 2}
     assert len(as_trials([first, second, later], FACTORS)) == 3
@@ -204,9 +196,8 @@ def test_columns_of_the_load_are_those_of_its_settled_part(settled: Evidence) ->
     assert (settled.trials["settle_s"] == SETTLE_S).all()
     for _, row in settled.trials.iterrows():
         key = str(row["session_id"]), str(row["trial_id"])
-        requests, all_of_them, samples = (
-            read(*key) for read in (settled.requests, settled.whole_requests, settled.trial_samples)
-        )
+        reads = (settled.requests, settled.whole_requests, settled.trial_samples)
+        requests, all_of_them, samples = (read(*key) for read in reads)
         assert requests is not None and all_of_them is not None and samples is not None
         begun = all_of_them["start_epoch_s"]
         assert len(requests) == (begun >= begun.min() + SETTLE_S).sum() < len(all_of_them)

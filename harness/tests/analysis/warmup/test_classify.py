@@ -47,9 +47,7 @@ SLOW_DECAY = 32 * np.exp(-np.arange(500) / 15)
         (SLOW_DECAY + stepped([100], [500], rho=0.9, seed=1), SteadyState.UNDECIDABLE, None, "gradual start"),
     ],
 )  # fmt: skip
-def test_each_class_is_recognised_and_its_steady_state_located(
-    series: Series, kind: SteadyState, steady_from: int | None, why: str
-) -> None:
+def test_each_class_is_located(series: Series, kind: SteadyState, steady_from: int | None, why: str) -> None:
     found = classify_warmup(series)
     assert found.kind is kind
     assert (found.steady_from is None) == (steady_from is None)
@@ -62,9 +60,7 @@ def test_a_shift_within_the_tolerance_is_listed_but_no_end_of_the_steady_state()
     assert found.kind is SteadyState.FLAT and len(found.changepoints) == 1
 
 
-def test_a_random_walk_and_noise_that_the_regression_does_not_fit_are_undecidable_rather_than_steady() -> (
-    None
-):
+def test_random_walks_and_noise_that_the_regression_does_not_fit_are_undecidable_not_steady() -> None:
     walks = (1000 + np.cumsum(np.random.default_rng(seed).standard_normal(400)) for seed in range(8))
     kinds = [classify_warmup(walk).kind for walk in walks]
     assert SteadyState.FLAT not in kinds
@@ -116,14 +112,11 @@ def test_who_starts_fast_and_is_slower_warm_is_caught_up_with_where_both_have_sp
     found = break_even(fast, slow)
     assert found.first_ahead and found.within and found.n_requests is not None
     assert fast.at(found.n_requests) == pytest.approx(slow.at(found.n_requests))
-    assert 0.1 + (found.n_requests - 1) * 0.002 == pytest.approx(
-        2.0 + 999 * 0.004 + (found.n_requests - 1000) * 0.001
-    )
+    spent = 2.0 + 999 * 0.004 + (found.n_requests - 1000) * 0.001
+    assert 0.1 + (found.n_requests - 1) * 0.002 == pytest.approx(spent)
 
 
-def test_beyond_what_was_measured_the_warm_cost_tells_and_who_is_as_fast_warm_is_never_caught_up_with() -> (
-    None
-):
+def test_beyond_what_was_measured_the_warm_cost_tells_and_an_equal_one_is_never_caught_up_with() -> None:
     longer = break_even(course(0.1, 0.002, 0.002), course(2.0, 0.004, 0.001))
     found = break_even(course(0.1, 0.002, 0.002, n=2000), course(2.0, 0.004, 0.001, n=2000))
     assert not found.within and found.n_requests == pytest.approx(longer.n_requests)

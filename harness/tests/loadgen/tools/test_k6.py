@@ -62,9 +62,7 @@ def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(k6: 
     ],
     ids=["closed", "open"],
 )
-def test_connections_are_renewed_when_they_are_old_and_every_request_is_answered(
-    k6: K6, tmp_path: Path, profile: LoadProfile
-) -> None:
+def test_old_connections_are_renewed_without_a_loss(k6: K6, tmp_path: Path, profile: LoadProfile) -> None:
     with answering_server() as server:
         assert offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
         n_connections, n_seen = server.n_connections, server.seen.total()
@@ -75,9 +73,7 @@ def test_connections_are_renewed_when_they_are_old_and_every_request_is_answered
     assert totals["renewals"] <= n_connections <= totals["renewals"] + 4
 
 
-def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_due(
-    k6: K6, tmp_path: Path
-) -> None:
+def test_what_waits_for_a_connection_counts_from_when_it_was_due(k6: K6, tmp_path: Path) -> None:
     """One connection, an answer every 50 ms, and an arrival every 20 ms: the last one waits for a second and more."""
     profile = OpenLoad(rate_per_s=50, duration_s=1, arrivals="constant", connections=1, busy="wait")
     with answering_server(delay_s=0.05) as server:

@@ -15,23 +15,15 @@ from harness.loadgen.base import LoadGenerator, LoadSpec
 from harness.loadgen.tools.locust import Locust
 from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, Wrk
 from harness.model import ClosedLoad, LoadProfile, LoadSummary
+from harness.tests.contracts import load_generator as contract
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
-from harness.tests.contracts.load_generator import (
-    PATIENCE_S,
-    JsonValuesContract,
-    LoadGeneratorContract,
-    OpenLoopContract,
-    end,
-    offer,
-    start,
-)
 from harness.tests.support.answering_server import AnsweringServer, answering_server, order_of
 from harness.tests.support.fakes import FakeLoadGenerator
 
 WRK = Wrk(program=Path(shutil.which("wrk") or "/no/wrk"))
 
 
-class TestLocust(LoadGeneratorContract, JsonValuesContract, FlowContract):
+class TestLocust(contract.LoadGeneratorContract, contract.JsonValuesContract, FlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:
         return Locust()
@@ -40,7 +32,7 @@ class TestLocust(LoadGeneratorContract, JsonValuesContract, FlowContract):
 def test_a_load_by_duration_with_a_ramp_and_think_time_ends_by_itself(tmp_path: Path) -> None:
     with answering_server() as server:
         profile = ClosedLoad(users=2, duration_s=1.5, ramp_up_s=1, think_time_s=0.2)
-        assert offer(Locust(), order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
+        assert contract.offer(Locust(), order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
         summary = Locust().read(tmp_path)
         assert summary.n_requests == server.seen.total()
     assert summary.n_errors == 0
@@ -50,11 +42,11 @@ def test_a_load_by_duration_with_a_ramp_and_think_time_ends_by_itself(tmp_path: 
 def test_a_user_who_is_done_while_others_still_come_is_not_replaced(tmp_path: Path) -> None:
     with answering_server() as server:
         order = order_of(tmp_path, ClosedLoad(users=6, loops=1, ramp_up_s=2), endpoint=server.endpoint)
-        assert offer(Locust(), order).exit_code == 0
+        assert contract.offer(Locust(), order).exit_code == 0
         assert server.seen.total() == Locust().read(tmp_path).n_requests == 6
 
 
-class TestWrk(LoadGeneratorContract):
+class TestWrk(contract.LoadGeneratorContract):
     one_row_per_request = False
 
     @pytest.fixture
@@ -91,16 +83,18 @@ class OtherLayout(Wrk):
 
 def test_of_a_service_that_stood_still_the_latencies_are_those_of_its_requests(tmp_path: Path) -> None:
     with answering_server() as server:
-        process = start(WRK, order_of(tmp_path, ClosedLoad(users=4, duration_s=2), endpoint=server.endpoint))
+        process = contract.start(
+            WRK, order_of(tmp_path, ClosedLoad(users=4, duration_s=2), endpoint=server.endpoint)
+        )
         try:
             for _ in range(2):
                 time.sleep(0.5)
                 server.delay_s = 0.2
                 time.sleep(0.1)
                 server.delay_s = 0.0
-            assert process.wait(timeout=PATIENCE_S) == 0
+            assert process.wait(timeout=contract.PATIENCE_S) == 0
         finally:
-            end(process)
+            contract.end(process)
     summary = WRK.read(tmp_path)
     assert (summary.latency_method, summary.n_latencies) == (UNDONE, summary.n_requests)
     assert summary.n_errors == 0 and summary.latency_mean_s is not None
@@ -119,7 +113,7 @@ def test_a_wrk_whose_histogram_cannot_be_read_reports_its_own_latencies_and_why(
     with answering_server() as server:
         generator = OtherLayout(program=WRK.program)
         order = order_of(tmp_path, ClosedLoad(users=4, duration_s=1), endpoint=server.endpoint)
-        assert offer(generator, order).exit_code == 0
+        assert contract.offer(generator, order).exit_code == 0
     summary = generator.read(tmp_path)
     us = json.loads((tmp_path / RESULT).read_text())["latency_us"]
     assert (summary.n_latencies, summary.latency_mean_s) == (None, us.pop("mean") / 1e6)
@@ -129,7 +123,7 @@ def test_a_wrk_whose_histogram_cannot_be_read_reports_its_own_latencies_and_why(
     assert summary.latency_method == f"{LEFT}: {why}"
 
 
-class TestFake(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
+class TestFake(contract.LoadGeneratorContract, contract.OpenLoopContract, FlowContract, OpenFlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:
         return FakeLoadGenerator()

@@ -19,13 +19,7 @@ from harness.loadgen.base import LoadGenerator
 from harness.loadgen.tools.metronome import LATE_US, SAMPLES, Metronome
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.model.endpoint import Endpoint
-from harness.tests.contracts.load_generator import (
-    LoadGeneratorContract,
-    OpenLoopContract,
-    end,
-    offer,
-    start,
-)
+from harness.tests.contracts import load_generator as contract
 from harness.tests.support.answering_server import AnsweringServer, answering_server, order_of
 from harness.tests.support.available import program_or_not_run
 from setup.source_builds import build_metronome
@@ -33,12 +27,8 @@ from setup.source_builds import build_metronome
 
 def open_load(rate_per_s: float, duration_s: float, connections: int = 8) -> OpenLoad:
     return OpenLoad(
-        rate_per_s=rate_per_s,
-        duration_s=duration_s,
-        arrivals="constant",
-        connections=connections,
-        busy="wait",
-    )
+        rate_per_s=rate_per_s, duration_s=duration_s, arrivals="constant", connections=connections, busy="wait",
+    )  # fmt: skip
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -55,7 +45,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_metronome(tmp_path_factory.mktemp("tools"), program_or_not_run("cc"))
 
 
-class TestMetronome(LoadGeneratorContract, OpenLoopContract):
+class TestMetronome(contract.LoadGeneratorContract, contract.OpenLoopContract):
     """It writes its rows when the load is over."""
 
     rows_at_the_end = True
@@ -71,19 +61,19 @@ class TestMetronome(LoadGeneratorContract, OpenLoopContract):
     def test_users_send_when_they_have_their_answer(
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
     ) -> None:
-        offered = offer(
+        offered = contract.offer(
             generator, order_of(tmp_path, ClosedLoad(users=3, duration_s=0.5), endpoint=server.endpoint)
         )
         summary = generator.read(offered.folder)
         assert summary.n_requests == server.seen["/right"] > 3 and summary.n_errors == 0
         assert (summary.late_share, summary.n_dropped, server.n_connections) == (None, None, 3)
 
-    def test_a_request_that_had_to_wait_is_counted_from_when_it_was_due_and_from_its_sending(
-        self, generator: LoadGenerator, tmp_path: Path
-    ) -> None:
+    def test_a_late_request_has_both_its_times(self, generator: LoadGenerator, tmp_path: Path) -> None:
         """One connection, answers of 0.1 s, forty arrivals a second: the queue grows, and so must latencies."""
         with answering_server(delay_s=0.1) as server:
-            offer(generator, order_of(tmp_path, open_load(40, 0.5, connections=1), endpoint=server.endpoint))
+            contract.offer(
+                generator, order_of(tmp_path, open_load(40, 0.5, connections=1), endpoint=server.endpoint)
+            )
         latency_s, sending_s = column(tmp_path, "latency_s"), column(tmp_path, "service_time_s")
         assert len(latency_s) == 20
         assert min(sending_s) >= 0.1 and min(latency_s) >= 0.1
@@ -97,7 +87,7 @@ class TestMetronome(LoadGeneratorContract, OpenLoopContract):
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
     ) -> None:
         """Stopped for 0.3 s of a load of 1 s: what was due meanwhile was sent late, and its latency says so."""
-        process = start(generator, order_of(tmp_path, open_load(200, 1), endpoint=server.endpoint))
+        process = contract.start(generator, order_of(tmp_path, open_load(200, 1), endpoint=server.endpoint))
         try:
             while not server.seen.total():
                 time.sleep(0.01)
@@ -106,7 +96,7 @@ class TestMetronome(LoadGeneratorContract, OpenLoopContract):
             process.send_signal(signal.SIGCONT)
             process.wait(timeout=20)
         finally:
-            end(process)
+            contract.end(process)
         summary, send_delay_s = generator.read(tmp_path), column(tmp_path, "send_delay_s")
         assert summary.late_share is not None
         assert (
@@ -145,11 +135,9 @@ def saying(answer: bytes) -> Iterator[Endpoint]:
         (b"", "connection closed"),
     ],
 )
-def test_answers_are_taken_for_what_they_are(
-    program: Path, tmp_path: Path, answer: bytes, error: str | None
-) -> None:
+def test_each_answer_is_judged(program: Path, tmp_path: Path, answer: bytes, error: str | None) -> None:
     generator = Metronome(program=program)
     with saying(answer) as endpoint:
-        offer(generator, order_of(tmp_path, open_load(40, 0.25, connections=2), endpoint=endpoint))
+        contract.offer(generator, order_of(tmp_path, open_load(40, 0.25, connections=2), endpoint=endpoint))
     summary = generator.read(tmp_path)
     assert summary.errors_by_kind == ({} if error is None else {error: 10})

@@ -17,7 +17,7 @@ from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
 from harness.tests.support.answering_server import AWKWARD, AnsweringServer, order_of, request_to
 from harness.tests.support.available import program_or_not_asked_for
-from harness.tests.support.oha_output import oha_db
+from harness.tests.support.result_files import oha_db
 
 
 class TestOha(LoadGeneratorContract, OpenLoopContract):
