@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's side of the wire: one JSON object a line, asked over a unix socket, answered in any order by its number.
+"""The agent as it is started: one JSON object a line, asked on its stdin, answered on its stdout in any order by its
+number.
 
-Moments are on this machine's clocks. When no controller was heard for the time of grace, everything that was started is
-ended and the folder is removed.
+Moments are on this machine's clocks. When its stdin ends, or no controller was heard for the time of grace, everything
+that was started is ended and its folder is removed.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import errno
 import json
 import os
+import pkgutil
 import platform
 import shutil
 import signal
 import socket
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -28,9 +33,10 @@ from harness.agent.files import SCRATCH, FileHandlers, folder_bytes, remove_scra
 from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
-from harness.agent.platforms import usable_cpus
+from harness.agent.platforms import return_large_blocks, usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
+from harness.agent.processes import alive, kill_group, this_process
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -214,55 +220,55 @@ class Handlers(FileHandlers):
         return asdict(report)
 
 
-#: The daemon's socket, in its folder.
-SOCKET = "agent.sock"
+#: In the folder of an agent: its process and that one's start.
+ABOUT = "agent.json"
 _LOOK_EVERY_S = 0.1
 
 
 class Server:
-    """Listens in ``folder``; ``serve`` returns when it was told to end or nobody is there any more."""
+    """Has a folder of its own below ``base``, which nobody else may look into; ``serve`` returns when it was told to
+    end or nobody is there any more. Its first line has its process, and those of other agents that live here."""
 
-    def __init__(self, folder: Path, grace_s: float) -> None:
-        self._folder, self._grace_s = folder, grace_s
-        self._orders = Handlers(folder)
+    def __init__(self, base: Path, grace_s: float) -> None:
+        sessions = base / "sessions"
+        sessions.mkdir(parents=True, exist_ok=True)
+        others = sweep(sessions)
+        self._folder, self._grace_s = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions))), grace_s
+        pid, start_ticks = this_process()
+        about = {"pid": pid, "start_ticks": start_ticks}
+        (self._folder / ABOUT).write_text(json.dumps(about))
+        (self._folder / "spawn_stub.py").write_bytes(pkgutil.get_data("harness.agent", "spawn_stub.py") or b"")
+        self._orders = Handlers(self._folder)
         self._sending = threading.Lock()
         self._heard = time.monotonic()
         self._ending = threading.Event()
-        os.chdir(str(folder))  # a path in a socket's address may have no more than 107 bytes
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(SOCKET)
-        os.chmod(SOCKET, 0o600)
-        os.chdir("/")
-        self._listener.listen(4)
-        self._listener.settimeout(_LOOK_EVERY_S)
+        self._answers = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # nothing else is written among the answers
+        self._send({**about, "others": others, "python": sys.version.split()[0]})
 
     def serve(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._ending.set())
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        threading.Thread(target=self._listen, daemon=True).start()
         try:
             while not self._ending.is_set() and time.monotonic() - self._heard < self._grace_s:
-                try:
-                    link, _ = self._listener.accept()
-                except socket.timeout:  # noqa: UP041 - until Python 3.10 it is no TimeoutError
-                    continue
-                link.settimeout(None)
-                threading.Thread(target=self._listen, args=(link,), daemon=True).start()
+                time.sleep(_LOOK_EVERY_S)
         finally:
             self._orders.end_all()
             shutil.rmtree(str(self._folder), ignore_errors=True)
 
-    def _listen(self, link: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError), link, link.makefile("rb") as lines:
-            for line in lines:
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in sys.stdin.buffer:
                 self._heard = time.monotonic()
                 question = json.loads(line)
                 if question["do"] in SLOW:
-                    threading.Thread(target=self._answer, args=(link, question), daemon=True).start()
+                    threading.Thread(target=self._answer, args=(question,), daemon=True).start()
                 else:
-                    self._answer(link, question)
+                    self._answer(question)
+        self._ending.set()
 
-    def _answer(self, link: socket.socket, question: dict[str, Any]) -> None:
+    def _answer(self, question: dict[str, Any]) -> None:
         what = question["do"]
         answer: dict[str, Any] = {"id": question["id"]}
         try:
@@ -276,7 +282,39 @@ class Server:
             answer["error"] = f"{problem.strerror or problem}{place}{advice}"
         except Exception as problem:  # whoever asked is told, whatever it is
             answer["error"] = f"{what}: {type(problem).__name__}: {problem}"
-        with self._sending, contextlib.suppress(OSError):  # the controller is gone
-            link.sendall(json.dumps(answer).encode() + b"\n")
+        self._send(answer)
         if what == "bye":
             self._ending.set()
+
+    def _send(self, line: dict[str, Any]) -> None:
+        with self._sending, contextlib.suppress(OSError):  # the controller is gone
+            self._answers.write(json.dumps(line).encode() + b"\n")
+            self._answers.flush()
+
+
+def sweep(sessions: Path) -> list[int]:
+    """Return the ids of the agents that live; end what a killed one left behind, and remove its folder."""
+    living: list[int] = []
+    for folder in sorted(sessions.glob("agent-*")):
+        with contextlib.suppress(OSError, ValueError):
+            about = json.loads((folder / ABOUT).read_text())
+            if alive(about["pid"], about["start_ticks"]):
+                living.append(about["pid"])
+                continue
+        for note in folder.glob("running/*"):
+            group, _, ticks = note.name.partition("-")
+            kill_group(int(group), int(ticks))
+        remove_scratch(folder / SCRATCH)
+        shutil.rmtree(str(folder), ignore_errors=True)
+    return living
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="agent")
+    parser.add_argument("base", type=Path, help="the folder of all agents of this user")
+    parser.add_argument("--grace-s", type=float, default=30.0, help="time without a message")
+    options = parser.parse_args()
+    os.umask(0o077)
+    return_large_blocks()
+    Server(options.base, options.grace_s).serve()
+    os._exit(0)

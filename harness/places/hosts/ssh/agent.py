@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent on a far host. Bringing it up: find a Python, send one file made of the agent's own modules, start it.
-Asking it: one JSON object a line, over one command of the SSH connection.
+Asking it: one JSON object a line, over the streams of that command of the SSH connection.
 
-A connection that is lost ends the session with its reason: the agent ends what it started when its time of grace is
-over, finished trials are kept, and the same command resumes.
+A connection that is lost ends the session with its reason: the agent ends what it started, finished trials are kept,
+and the same command resumes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.errors import HostError, OrphanError
-from harness.places.hosts.ssh.connection import ENDS_WITHIN_S, SshConnection
+from harness.places.hosts.ssh.connection import ENDS_WITHIN_S, Running, SshConnection
 from harness.places.hosts.ssh.settings import HostSettings
 
 BEAT_S = 1.0
@@ -37,17 +37,18 @@ LEEWAY_S = 5.0
 
 
 class AgentChannel:
-    """Asks the agent in ``folder`` over ``link``; ``agent``: the words that start its file there."""
+    """Asks the agent ``running`` over ``link``; ``agent``: the words that start its file there."""
 
-    def __init__(self, link: SshConnection, agent: tuple[str, ...], folder: str, grace_s: float) -> None:
-        self.link, self.agent, self._grace_s = link, agent, grace_s
+    def __init__(
+        self, link: SshConnection, agent: tuple[str, ...], running: Running, grace_s: float
+    ) -> None:
+        self.link, self.agent, self._running, self._grace_s = link, agent, running, grace_s
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._number = 0
         self._pending: dict[int, Future[dict[str, Any]]] = {}
         self._lost: str | None = None
         self._closing = threading.Event()
         self._heard = time.monotonic()
-        self._relay = link.start(self.command("attach", folder))
         threading.Thread(target=self._read, name=f"agent on {link.name}", daemon=True).start()
         threading.Thread(target=self._beat, name=f"pulse of {link.name}", daemon=True).start()
 
@@ -83,19 +84,19 @@ class AgentChannel:
         asking.start()
         asking.join(ENDS_WITHIN_S)
         self._closing.set()
-        self._relay.kill()
-        self._relay.wait()
+        self._running.kill()
+        self._running.wait()
         with self._sending, contextlib.suppress(OSError, EOFError):
-            self._relay.stdin.close()
+            self._running.stdin.close()
         self._give_up(f"{self.link.name}: the connection was closed")
 
     def _send(self, line: bytes) -> None:
         with self._sending, contextlib.suppress(OSError, ValueError, EOFError):  # gone: the reader says so
-            self._relay.stdin.write(line)
-            self._relay.stdin.flush()
+            self._running.stdin.write(line)
+            self._running.stdin.flush()
 
     def _read(self) -> None:
-        stream = self._relay.stdout
+        stream = self._running.stdout
         with contextlib.suppress(OSError, ValueError, EOFError), stream:
             for line in stream:
                 self._heard = time.monotonic()
@@ -104,7 +105,7 @@ class AgentChannel:
                     waiting = self._pending.pop(answer["id"], None)
                 if waiting is not None:
                     waiting.set_result(answer)
-        ended = self._relay.wait() >= 0  # by itself, and not with the connection
+        ended = self._running.wait() >= 0  # by itself, and not with the connection
         why = "the agent there has ended" if ended or self._closing.is_set() else self.link.last_words()
         silent_s = time.monotonic() - self._heard
         self._give_up(
@@ -118,7 +119,7 @@ class AgentChannel:
             if self._lost is not None:
                 return
             if time.monotonic() - self._heard > self._grace_s:
-                self._relay.kill()
+                self._running.kill()
             self._send(_PULSE)
 
     def _give_up(self, why: str) -> None:
@@ -148,24 +149,24 @@ def start_agent(link: SshConnection, settings: HostSettings, *, alone: bool = Tr
     python = _python(link, settings)
     file = base / f"agent-{hashlib.sha256(agent_file()).hexdigest()[:16]}.pyz"
     _send(link, file)
-    words = shlex.join([python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)])
+    words = (python, "-I", str(file))
     deadline = time.monotonic() + LEEWAY_S + settings.grace_s
     while True:
-        code, out, err = link.run(words)
+        running = link.start(shlex.join([*words, str(base), "--grace-s", repr(settings.grace_s)]))
         try:
-            started = json.loads(out)
+            about = json.loads(running.first_line())
         except ValueError:
-            text = (err.strip().splitlines() or ["no output"])[-1]
-            raise HostError(f"{name}: the agent did not start (exit code {code}): {text}") from None
-        channel = AgentChannel(link, (python, "-I", str(file)), started["folder"], settings.grace_s)
-        if not alone or not started["others"]:
-            return Agent(channel=channel, base=base, python=python, python_version=str(started["python"]))
+            text = (running.complaint().strip().splitlines() or ["no output"])[-1]
+            raise HostError(f"{name}: the agent did not start: {text}") from None
+        channel = AgentChannel(link, words, running, settings.grace_s)
+        if not alone or not about["others"]:
+            return Agent(channel=channel, base=base, python=python, python_version=str(about["python"]))
         channel.close()
         if time.monotonic() > deadline:
-            session = started["others"][0]
+            other = about["others"][0]
             raise OrphanError(
-                f"{name}: another session is running there (agent {session['pid']}); wait for it: two sessions "
-                f"would disturb each other. If it is left over: kill {session['pid']} on {name}"
+                f"{name}: another session is running there (agent {other}); wait for it: two sessions "
+                f"would disturb each other. If it is left over: kill {other} on {name}"
             )
         time.sleep(1.0)
 
@@ -231,7 +232,7 @@ elif sys.argv[1] == "pack":
         for name in sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\\0")[:-1]:
             archive.add(os.path.join(sys.argv[2], name), arcname=name)
 else:
-    from harness.agent.__main__ import main
+    from harness.agent.server import main
     main()
 """
 #: The same modules give the same bytes, and so the same name, on every day.

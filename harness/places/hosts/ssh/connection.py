@@ -48,12 +48,26 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
 
 
 class Running:
-    """A command there; ``stdin`` and ``stdout`` are its streams, what it writes to stderr is dropped."""
+    """A command there; ``stdin`` and ``stdout`` are its streams."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
         self.stdin: IO[bytes] = channel.makefile_stdin("wb", 0)  # type: ignore[assignment]  # a file of bytes
         self.stdout: IO[bytes] = channel.makefile("rb")  # type: ignore[assignment]  # a file of bytes
+
+    def first_line(self) -> bytes:
+        """Return its first line; empty: it has ended, or wrote none in time."""
+        self._channel.settimeout(ANSWER_WITHIN_S)
+        with contextlib.suppress(TimeoutError):
+            line: bytes = self.stdout.readline()
+            self._channel.settimeout(None)
+            return line
+        return b""
+
+    def complaint(self) -> str:
+        """End it, and return what it wrote to stderr."""
+        self.kill()
+        return self._channel.makefile_stderr("rb").read().decode(errors="replace")
 
     def kill(self) -> None:
         """End it with its channel."""
