@@ -149,7 +149,7 @@ class Handlers(FileHandlers):
         return {**report, "cpu_s": cpu_s}
 
     def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
-        return {"sampler": self._started(Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz))}
+        return {"sampler": self._started(Sampler(Path(samples), Path(machine), hz))}
 
     def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
         self._gauge(sampler).add(role, Watched(**watched))

@@ -10,7 +10,6 @@ since Go 1.25 it follows its limit. What a JVM says is of its start.
 from __future__ import annotations
 
 import contextlib
-import csv
 import threading
 import time
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
-from harness.agent.sampler import SamplerSummary, Watched
+from harness.agent.sampler import Watched
 from harness.errors import HostError, TrialFailure
 from harness.formats.runtime_metrics import go_cpus, jvm_cpus
 from harness.model import (
@@ -86,6 +85,9 @@ class KubernetesInstance(Instance):
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
         self._boost = StartBoost(cluster, spec)
         self.endpoint, self.members = endpoint, members
+        others = tuple((member.pid, member.start_ticks) for member in members[1:])
+        #: All of its pods as one.
+        self.whole = Watched(record.pid, record.process_start_ticks, others=others)
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
         self._stopped = False
@@ -342,7 +344,6 @@ def _logged(log: Path) -> RuntimeCpus:
         return RuntimeCpus(why_not="no GC log")
 
 
-SERVICE = "service"
 #: Instances by what names the process of their first pod: (pid, start ticks).
 Groups = dict[tuple[int, int], KubernetesInstance]
 
@@ -358,21 +359,13 @@ class KubernetesHost(LocalHost):
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         group = self.groups.get((watched.pid, watched.start_ticks))
-        if group is None or len(group.members) < 2:
-            return super().resources(watched, pss=pss)
-        return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
+        return super().resources(watched if group is None else group.whole, pss=pss)
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        return _PodSampling(super().sampler(samples, machine, hz), samples, self.groups)
+        return _PodSampling(super().sampler(samples, machine, hz), self.groups)
 
     def first_answer(
-        self,
-        endpoint: Endpoint,
-        request: bytes,
-        watched: Watched,
-        *,
-        launched: ClockReading,
-        deadline_s: float,
+        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
     ) -> Started:
         """Poll through the service's address, and wait until every pod serves and is reached through it. An address
         inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
@@ -381,9 +374,7 @@ class KubernetesHost(LocalHost):
         deadline_s += 0.0 if group is None else group.around.scaled_after_s or 0.0
 
         def ask() -> Started:
-            return super(KubernetesHost, self).first_answer(
-                endpoint, request, watched, launched=launched, deadline_s=deadline_s
-            )
+            return super(KubernetesHost, self).first_answer(endpoint, request, watched, launched, deadline_s)
 
         if group is None:
             return ask()
@@ -397,60 +388,14 @@ class KubernetesHost(LocalHost):
 
 
 class _PodSampling:
-    """A sampler that watches each pod, and lays their sum beside them when it stops."""
+    """A sampler that watches each of several pods beside their sum."""
 
-    def __init__(self, inner: Sampling, samples: Path, groups: Groups) -> None:
-        self._inner, self._samples, self._groups = inner, samples, groups
-        self.pace, self._unsummed = inner.pace, 0
+    def __init__(self, inner: Sampling, groups: Groups) -> None:
+        self._inner, self._groups = inner, groups
+        self.pace, self.stop = inner.pace, inner.stop
 
     def add(self, role: str, watched: Watched) -> None:
-        group = self._groups.get((watched.pid, watched.start_ticks)) if role == SERVICE else None
-        if group is None or len(group.members) < 2:
-            self._inner.add(role, watched)
-            return
-        self._unsummed = len(group.members)
-        for number, member in enumerate(group.members, start=1):
+        group = self._groups.get((watched.pid, watched.start_ticks))
+        self._inner.add(role, watched if group is None else group.whole)
+        for number, member in enumerate(group.members, start=1) if group and group.whole.others else ():
             self._inner.add(f"pod-{number}", member)
-
-    def stop(self) -> SamplerSummary:
-        summary = self._inner.stop()
-        if self._unsummed:
-            with_sum(self._samples, self._unsummed)
-            self._unsummed = 0
-        return summary
-
-
-def with_sum(samples: Path, pods: int) -> None:
-    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all. What a pod
-    was last read as is its part of a sum; before all have been read there is none."""
-    with samples.open(newline="") as stream:
-        rows = list(csv.reader(stream))
-    last: dict[str, list[str]] = {}
-    written: list[list[str]] = []
-    for row in rows:
-        written.append(row)
-        at, role, *counted = row
-        if role.startswith("pod-"):
-            last[role] = counted
-            if role == f"pod-{pods}" and len(last) == pods:
-                written.append([at, SERVICE, *map(_sum, zip(*last.values(), strict=True))])
-    with samples.open("w", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerows(written)
-
-
-def _sum(cells: Sequence[str]) -> str:
-    if "" in cells:
-        return ""
-    total = sum(float(cell) for cell in cells)
-    return f"{total:.6f}" if any("." in cell for cell in cells) else str(int(total))
-
-
-def added(readings: Sequence[ResourceReading]) -> ResourceReading:
-    """Return the sum of readings; what one of them lacks, the sum lacks. Its moment is the last one's."""
-
-    def of(name: str) -> float | int | None:
-        values = [getattr(reading, name) for reading in readings]
-        return None if None in values else sum(values)
-
-    names = type(readings[-1]).model_fields.keys() - {"at"}
-    return readings[-1].model_copy(update={name: of(name) for name in names})

@@ -13,25 +13,13 @@ from harness.agent.cpu_speed import READINGS_PER_S
 from harness.measure.runner import speed_gate
 from harness.measure.runner.speed_gate import LOOK_PER_S, REPEATS, SpeedGate
 from harness.measure.session import measure, prepare
-from harness.model import CpuSpeed, Outcome
+from harness.model import Outcome
 from harness.places.hosts.local import LocalHost
+from harness.places.hosts.measuring import SpeedMeter
 from harness.tests.runner.test_one_process import two_loads, with_windows
 from harness.tests.support.sessions import LIMITS
 
 USUAL_NS, SLOWED_NS = 60.0, 100.0
-
-
-class ReadMeter:
-    """A meter that has read one speed of every CPU."""
-
-    def __init__(self, cpus: Sequence[int], step_ns: float) -> None:
-        self._read = tuple(
-            CpuSpeed(cpu=cpu, n_readings=30, step_ns_p05=step_ns, step_ns_p50=step_ns, step_ns_mean=step_ns)
-            for cpu in cpus
-        )
-
-    def stop(self) -> tuple[CpuSpeed, ...]:
-        return self._read
 
 
 class SlowedHost(LocalHost):
@@ -42,10 +30,12 @@ class SlowedHost(LocalHost):
         self._looks, self._loads = looks, loads
         self.n_looks = 0
 
-    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> ReadMeter:  # type: ignore[override]
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
         looked = per_s == LOOK_PER_S
         self.n_looks += looked
-        return ReadMeter(cpus, next(self._looks if looked else self._loads))
+        step_ns = next(self._looks if looked else self._loads)
+        speed = {"n_readings": 30, "step_ns_p05": step_ns, "step_ns_p50": step_ns, "step_ns_mean": step_ns}
+        return SpeedMeter(lambda: [{"cpu": cpu, **speed} for cpu in cpus])
 
 
 @pytest.fixture(autouse=True)

@@ -15,11 +15,11 @@ from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
-from harness.model import ClockReading, CpuSpeed, HostClock, Machine, ResourceReading
+from harness.model import ClockReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.places.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.places.hosts.local import order_of
-from harness.places.hosts.measuring import MeasuringHost, Started
+from harness.places.hosts.measuring import MeasuringHost, SpeedMeter, Started
 from harness.places.hosts.ssh.agent import start_agent
 from harness.places.hosts.ssh.connection import SshConnection, Tunnel
 from harness.places.hosts.ssh.settings import HostSettings
@@ -103,18 +103,12 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         self._sampled += (samples, machine)
         return SshSampling(self._ask, answer["sampler"])
 
-    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SshSpeedMeter:
-        answer = self._ask("speed_start", cpus=list(cpus), per_s=per_s)
-        return SshSpeedMeter(self._ask, answer["meter"])
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
+        number = self._ask("speed_start", cpus=list(cpus), per_s=per_s)["meter"]
+        return SpeedMeter(lambda: self._ask("speed_stop", meter=number)["read"])
 
     def first_answer(
-        self,
-        endpoint: Endpoint,
-        request: bytes,
-        watched: Watched,
-        *,
-        launched: ClockReading,
-        deadline_s: float,
+        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
     ) -> Started:
         answer = self._ask(
             "first_answer",
@@ -315,17 +309,3 @@ class SshSampling:
         if self._summary is None:
             self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))
         return self._summary
-
-
-class SshSpeedMeter:
-    """A meter of the speed of a far host's CPUs; a ``SpeedMeter``."""
-
-    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
-        self._ask, self._number = ask, number
-        self._read: tuple[CpuSpeed, ...] | None = None
-
-    def stop(self) -> tuple[CpuSpeed, ...]:
-        if self._read is None:
-            answer = self._ask("speed_stop", meter=self._number)
-            self._read = tuple(CpuSpeed.model_validate(read) for read in answer["read"])
-        return self._read
