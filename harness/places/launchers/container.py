@@ -68,14 +68,26 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         super().__init__(process, root, bases=bases, grace_s=grace_s)
         self._host, self._address = host or process.host, address or usual_address()
 
-    def _connect(self) -> tuple[DockerClient, DaemonImages]:
+    def _connect(self) -> DockerClient:
         if not self._host.is_local:
             raise RematchError(
                 f"containers are measured on the machine of the harness: run it on {self._host.name}, or measure "
                 "processes there (--launcher process)"
             )
-        client = connect(self._address, self._root)
-        return client, DaemonImages(client)
+        return connect(self._address, self._root)
+
+    def _has(self, place: DockerClient, image: str) -> bool:
+        with contextlib.suppress(docker_sdk().errors.ImageNotFound):
+            place.images.get(image)
+            return True
+        return False
+
+    def _add(self, place: DockerClient, archive: Path, image: str) -> None:
+        try:
+            with archive.open("rb") as stream:
+                place.images.load(stream)  # sent as it is read
+        except docker_sdk().errors.DockerException as problem:
+            raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -288,28 +300,6 @@ def connect(address: str, root: Path) -> DockerClient:
             f"{_SILENT} (at {address}: {why}): it is required to measure services in containers; install it with: "
             f"{get}; then start it (or set DOCKER_HOST) and grant access to its socket"
         ) from problem
-
-
-class DaemonImages:
-    """The images of a daemon; see ``ImageStore``."""
-
-    prefix = "rematch/"
-
-    def __init__(self, client: DockerClient) -> None:
-        self._client = client
-
-    def has(self, image: str) -> bool:
-        with contextlib.suppress(docker_sdk().errors.ImageNotFound):
-            self._client.images.get(image)
-            return True
-        return False
-
-    def add(self, archive: Path, image: str) -> None:
-        try:
-            with archive.open("rb") as stream:
-                self._client.images.load(stream)  # sent as it is read
-        except docker_sdk().errors.DockerException as problem:
-            raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
 
 
 @contextlib.contextmanager

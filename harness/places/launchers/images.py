@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from harness.errors import RematchError, TrialFailure
 from harness.model import (
@@ -58,19 +58,6 @@ class Image(Frozen):
     import_s: float | None = None
 
 
-class ImageStore(Protocol):
-    """Where images are started from. ``prefix`` stands before ``NAME:TAG``."""
-
-    @property
-    def prefix(self) -> str: ...
-
-    def has(self, image: str) -> bool:
-        """Return whether an image is there by its whole name."""
-
-    def add(self, archive: Path, image: str) -> None:
-        """Bring an archive there, as ``docker save`` writes it. Raises RematchError: it cannot be brought."""
-
-
 def project_label(root: Path) -> str:
     """Return what tells this project's images and containers from those of another checkout."""
     return hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
@@ -86,6 +73,8 @@ class ImageLauncher(ABC, Generic[Place]):
     #: Settings that concern the place and not the program.
     outside: tuple[str, ...] = ("memory_limit",)
     noun = "container"
+    #: Before ``NAME:TAG`` of images.
+    prefix = "rematch/"
 
     def __init__(
         self,
@@ -99,12 +88,19 @@ class ImageLauncher(ABC, Generic[Place]):
         self._bases = dict(bases or {})
         self._place: Place | None = None
         self._silent: str | None = None
-        self._store: ImageStore | None = None
         self._known: dict[str, Image] = {}
 
     @abstractmethod
-    def _connect(self) -> tuple[Place, ImageStore]:
-        """Return the place and its images. Raises RematchError: it does not answer, or is of no use."""
+    def _connect(self) -> Place:
+        """Return the place. Raises RematchError: it does not answer, or is of no use."""
+
+    @abstractmethod
+    def _has(self, place: Place, image: str) -> bool:
+        """Return whether an image is there by its whole name."""
+
+    @abstractmethod
+    def _add(self, place: Place, archive: Path, image: str) -> None:
+        """Bring an archive there, as ``docker save`` writes it. Raises RematchError: it cannot be brought."""
 
     def _lacking(self, place: Place, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
         """Return what a variant needs that this place lacks, or ``None``."""
@@ -141,12 +137,11 @@ class ImageLauncher(ABC, Generic[Place]):
         the build is gone, or the image cannot be made or brought; TrialFailure: its form was not made."""
         if build.form is not None and build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, build.form.problem)
-        store, label = self._store, project_label(self._root)
-        assert store is not None, "the place has answered"
+        place, label = self._needed(), project_label(self._root)
         form = "" if build.form is None else build.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
         identity = "|".join((label, build.source_sha256, build.artifact_sha256, base, form)).encode()
-        name = f"{store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
+        name = f"{self.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
         if name not in self._known:
             built = self._process.builder.find(implementation, build.source_sha256)
             if built is None:
@@ -155,9 +150,9 @@ class ImageLauncher(ABC, Generic[Place]):
                 root, archive = Path(folder) / "root", Path(folder) / "image.tar"
                 self._lay_out(root, implementation, build, built)
                 image = write_archive(root, name, archive, {LABEL: label})
-                if not store.has(name):
+                if not self._has(place, name):
                     begin = time.monotonic()
-                    store.add(archive, name)
+                    self._add(place, archive, name)
                     image = image.model_copy(update={"import_s": time.monotonic() - begin})
             self._known[name] = image
         return name, self._known[name]
@@ -229,7 +224,7 @@ class ImageLauncher(ABC, Generic[Place]):
     def _answering(self) -> Place | None:
         if self._place is None and self._silent is None:
             try:
-                self._place, self._store = self._connect()
+                self._place = self._connect()
             except RematchError as problem:
                 self._silent = str(problem)
         return self._place

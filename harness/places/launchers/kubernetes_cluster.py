@@ -261,9 +261,9 @@ class Cluster:
 
     def _raw(self, path: str) -> dict[str, Any]:
         """Return what the API says at a path that is no object's."""
-        http: httpx.Client = self._client._client._client
-        answer = http.get(path)
-        answer.raise_for_status()
+        generic = self._client._client
+        answer = generic._client.get(path)
+        generic.raise_for_status(answer)
         try:
             document: dict[str, Any] = answer.json()
         except ValueError as problem:
@@ -278,12 +278,7 @@ class Cluster:
         try:
             yield
         except httpx.HTTPStatusError as problem:
-            code, message = problem.response.status_code, problem.response.reason_phrase
-            with contextlib.suppress(
-                ValueError, KeyError, TypeError, httpx.StreamError
-            ):  # a proxy has no such answer
-                message = str(problem.response.json()["message"] or message)
-            message = " ".join(message.split())
+            code, message = problem.response.status_code, " ".join(str(problem).split())
             if code == _NOT_FOUND:
                 raise NotThere(f"{where}: {message}") from problem
             text = {

@@ -15,10 +15,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import httpx
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Event, Pod
 
-from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.sampler import Watched
 from harness.errors import HostError, TrialFailure
@@ -325,15 +325,14 @@ def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> Kube
 def _asked(pod: PodRecord) -> RuntimeCpus:
     if pod.address is None or pod.first_served_after_s is None:
         return RuntimeCpus(why_not="the pod did not serve")
-    endpoint = Endpoint(host=pod.address, port=PORT)
     try:
-        with Connection(endpoint, ANSWER_WITHIN_S) as connection:
-            answer = connection.exchange(request_bytes("GET", METRICS, {}, None, endpoint))
-    except (ExchangeError, OSError) as problem:
+        url = f"{Endpoint(host=pod.address, port=PORT).url}{METRICS}"
+        answer = httpx.get(url, timeout=ANSWER_WITHIN_S, trust_env=False)
+    except httpx.HTTPError as problem:
         return RuntimeCpus(why_not=f"no answer to GET {METRICS} ({str(problem) or type(problem).__name__})")
-    if answer.status != 200:
-        return RuntimeCpus(why_not=f"GET {METRICS}: {answer.status}")
-    return go_cpus(answer.body.decode("utf-8", "replace"))
+    if answer.status_code != 200:
+        return RuntimeCpus(why_not=f"GET {METRICS}: {answer.status_code}")
+    return go_cpus(answer.text)
 
 
 def _logged(log: Path) -> RuntimeCpus:

@@ -27,7 +27,7 @@ from harness.places.launchers.kubernetes import (
     STARTED_WITHIN_S,
     UNSCHEDULED_FOR_S,
     KubernetesLauncher,
-    store_for,
+    containerd_socket,
     wait_started,
 )
 from harness.places.launchers.kubernetes_cluster import Cluster, PodsSpec, objects_of
@@ -126,7 +126,7 @@ def test_who_cannot_import_images_is_told_what_to_set(
 ) -> None:
     monkeypatch.setenv("REMATCH_CONTAINERD", str(tmp_path / "none"))
     with pytest.raises(InputError, match="REMATCH_CONTAINERD: no way to import images"):
-        store_for(LocalHost(), tmp_path / "kubeconfig")
+        containerd_socket(tmp_path / "kubeconfig")
 
 
 def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
