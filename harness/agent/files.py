@@ -57,19 +57,9 @@ class FileHandlers:
         return {"folder": made}
 
     def do_inventory(self, folder: str) -> dict[str, Any]:
-        """Return hash and size of every file below, and whether it may be executed."""
-        results: dict[str, Any] = {}
-        for path in files_below(Path(folder)):
-            stat = path.stat()
-            own = [file_sha256(path), stat.st_size, stat.st_mode & 0o111]
-            results[str(path.relative_to(folder))] = own
-        return results
-
-    def do_make_room(self, folder: str, files: dict[str, int]) -> None:
-        """Make a folder, with the folders that these files will stand in."""
-        os.makedirs(folder, exist_ok=True)
-        for name in files:
-            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        """Return the hash of every file below, and whether it may be executed."""
+        paths = files_below(Path(folder))
+        return {str(path.relative_to(folder)): [file_sha256(path), path.stat().st_mode & 0o111] for path in paths}
 
     def do_adopt(self, part: str, folder: str) -> None:
         """Give a finished folder its name, unless another session was quicker."""

@@ -52,7 +52,6 @@ GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
 QUESTIONS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "ping": lambda: {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()},
     "which": lambda names: {name: shutil.which(name) for name in names},
-    "exists": lambda path: {"exists": os.path.exists(path)},
     "folder_bytes": lambda folder: {"bytes": folder_bytes(Path(folder))},
     "free_port": lambda address: {"port": free_port(address)},
     "resources": lambda watched, pss: asdict(read_tree(pss=pss, **watched)),

@@ -59,6 +59,13 @@ class AgentChannel:
     def ask(self, what: str, **arguments: Any) -> dict[str, Any]:
         """Have the agent do one thing and return what it says. Raises HostError: it cannot be done, or the host is
         gone."""
+        reply = self._asked(what, arguments).result()
+        if "error" in reply:
+            raise HostError(f"{self.link.name}: {reply['error']}")
+        result: dict[str, Any] = reply["said"]
+        return result
+
+    def _asked(self, what: str, arguments: dict[str, Any]) -> Future[dict[str, Any]]:
         answer: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._lost is not None:
@@ -67,22 +74,12 @@ class AgentChannel:
             self._pending[self._number] = answer
             question = {"id": self._number, "do": what, "with": arguments}
         self._send(json.dumps(question).encode() + b"\n")
-        reply = answer.result()
-        if "error" in reply:
-            raise HostError(f"{self.link.name}: {reply['error']}")
-        result: dict[str, Any] = reply["said"]
-        return result
+        return answer
 
     def close(self) -> None:
         """Tell the agent to end all and go. Never raises."""
-
-        def bye() -> None:
-            with contextlib.suppress(HostError):
-                self.ask("bye")
-
-        asking = threading.Thread(target=bye, daemon=True)
-        asking.start()
-        asking.join(ENDS_WITHIN_S)
+        with contextlib.suppress(HostError, TimeoutError):
+            self._asked("bye", {}).result(ENDS_WITHIN_S)
         self._closing.set()
         self._running.kill()
         self._running.wait()

@@ -103,14 +103,12 @@ class RemoteWorkspace:
         for name, (sha256, runs) in sorted(tree.items()):
             digest.update(f"{name}\0{sha256}\0{runs}\0".encode())
         target = self.agent.base / "artifacts" / digest.hexdigest()[:24]
-        if self._ask("exists", path=str(target))["exists"]:
-            present = self._tree_there(str(target))
-            if {name: known for name, known in present.items() if not name.startswith(without)} == tree:
-                return target
-            self._ask("remove", folder=str(target))
+        present = self._tree_there(str(target))
+        if {name: known for name, known in present.items() if not name.startswith(without)} == tree:
+            return target
+        self._ask("remove", folder=str(target))
         part = f"{target}.part-{os.getpid()}-{id(folder):x}"
         try:
-            self._ask("make_room", folder=part, files={name: (folder / name).stat().st_size for name in tree})
             send_files(self.agent.channel, {name: folder / name for name in tree}, part)
             arrived = self._tree_there(part)
             wrong = sorted(name for name, known in tree.items() if arrived.get(name) != known)
@@ -127,7 +125,7 @@ class RemoteWorkspace:
 
     def _tree_there(self, folder: str) -> dict[str, tuple[str, bool]]:
         listed = self._ask("inventory", folder=folder)
-        return {name: (sha256, bool(runs)) for name, (sha256, _, runs) in listed.items()}
+        return {name: (sha256, bool(runs)) for name, (sha256, runs) in listed.items()}
 
 
 def tree_of(folder: Path) -> dict[str, str]:
