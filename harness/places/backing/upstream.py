@@ -112,7 +112,7 @@ class Upstream:
         self, launcher: Launcher, find: Callable[[str], Implementation | None], host: MeasuringHost
     ) -> None:
         self._launcher, self._find, self._host = launcher, find, host
-        self._builds: dict[str, BuildRecord] = {}
+        self._builds: dict[str, tuple[Implementation, BuildRecord]] = {}
 
     def unavailable(self, need: BackingNeed) -> str | None:
         implementation = self._find(need.workload)
@@ -121,7 +121,10 @@ class Upstream:
         return self._launcher.unavailable(implementation, _variant(need))
 
     def prepare(self, need: BackingNeed) -> None:
-        self._builds[need.workload] = self._launcher.build(self._implementation(need), _variant(need))
+        implementation = self._find(need.workload)
+        if implementation is None:
+            raise InputError("is not there", file=f"services/{need.workload}/{IMPLEMENTATION}")
+        self._builds[need.workload] = implementation, self._launcher.build(implementation, _variant(need))
 
     def start(self, need: BackingNeed, folder: Path) -> LentUpstream:
         """See ``BackingSource.start``."""
@@ -132,11 +135,11 @@ class Upstream:
         with contextlib.ExitStack() as undo:
             remote = self._host.open_folder(local)
             undo.callback(self._host.close_folder, local)
-            began, implementation = time.monotonic(), self._implementation(need)
+            began, (implementation, build) = time.monotonic(), self._builds[need.workload]
             spec = LaunchSpec(
                 implementation=implementation,
                 variant=_variant(need),
-                build=self._builds[need.workload],
+                build=build,
                 folder=remote,
                 cpus=need.cpus,
             )
@@ -149,12 +152,6 @@ class Upstream:
 
     def close(self) -> tuple[int, ...]:
         return ()
-
-    def _implementation(self, need: BackingNeed) -> Implementation:
-        implementation = self._find(need.workload)
-        if implementation is None:
-            raise InputError("is not there", file=f"services/{need.workload}/{IMPLEMENTATION}")
-        return implementation
 
 
 def _variant(need: BackingNeed) -> Variant:
