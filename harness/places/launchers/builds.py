@@ -206,7 +206,7 @@ class Builder:
         if first in ("go", "mvn"):
             name, path = ("go", tools.go) if first == "go" else ("maven", tools.maven)
             return None if path is not None else self.missing(name, why)
-        return self._missing_program(implementation.build, why)
+        return self.missing_program(implementation.build, why)
 
     def missing(self, tool: str, why: str | None = None, name: str | None = None) -> MissingTool:
         """Return that a tool of the catalogue is not here. ``why``: default: as the catalogue says; ``name``: default:
@@ -219,11 +219,8 @@ class Builder:
         """Return a path as it is shown: from the project's folder on."""
         return path.relative_to(self._root) if path.is_relative_to(self._root) else path
 
-    def missing_program(self, implementation: Implementation) -> MissingTool | None:
-        """Return the program of PATH that starts the service and is not here, or ``None``."""
-        return self._missing_program(implementation.start, f"to start {implementation.name}")
-
-    def _missing_program(self, command: tuple[str, ...], why: str) -> MissingTool | None:
+    def missing_program(self, command: tuple[str, ...], why: str = "") -> MissingTool | None:
+        """Return the program of PATH that a command of ``service.toml`` names and that is not here, or ``None``."""
         program = named_program(command)
         if program is None or shutil.which(program, path=self.environment.get("PATH", os.defpath)):
             return None
@@ -390,7 +387,7 @@ class Builder:
     def _program_version(self, implementation: Implementation) -> str | None:
         """What the program of PATH that starts a service of another language says of its version."""
         program = named_program(implementation.start)
-        if implementation.runtime != "other" or program is None or self.missing_program(implementation):
+        if implementation.runtime != "other" or program is None or self.missing_program(implementation.start):
             return None
         return self._once(program, lambda: version_of(self.host, program, self.environment))
 

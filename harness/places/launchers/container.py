@@ -106,7 +106,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
         name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            with asking(self._address):
+            with asking(self._address, "the Docker daemon did not start it"):
                 engine = engine_of(client)
                 config = api.create_host_config(
                     network_mode="host",
@@ -116,8 +116,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                     nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
                     cpuset_cpus=cpuset,
                 )
-            launched = now()
-            with asking(self._address, "the Docker daemon did not start it"):
+                launched = now()
                 made = api.create_container(
                     image_name,
                     list(argv[1:]),
@@ -133,7 +132,6 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                 made_s = time.monotonic()
                 api.start(made)
                 started_s = time.monotonic()
-            with asking(self._address):
                 state = api.inspect_container(made)
             pid = int(state["State"]["Pid"])
             record = self._record(

@@ -176,8 +176,7 @@ class KubernetesInstance(Instance):
         self._cluster.delete(Deployment, self._spec.name, self._spec.namespace)
         deadline = begin + self._spec.grace_s + GONE_WITHIN_S
         stop_s: float | None = None
-        left: Sequence[Pod] = pods
-        while left or stop_s is None:
+        while True:
             if stop_s is None and not any(self._alive()):
                 stop_s = time.monotonic() - begin
             left = self._pods()
@@ -185,7 +184,7 @@ class KubernetesInstance(Instance):
                 ended = ended_state(pod)
                 if ended is not None and self._exit_code is None:
                     self._exit_code = int(ended.exitCode)
-            if self._exit_code is not None and stop_s is not None:
+            if stop_s is not None and (self._exit_code is not None or not left):
                 break
             if time.monotonic() > deadline:
                 raise HostError(
@@ -194,7 +193,6 @@ class KubernetesInstance(Instance):
             time.sleep(0.02)
         for reader in readers:
             reader.join(timeout=2.0)
-        stop_s = time.monotonic() - begin if stop_s is None else stop_s
         if ended_before:
             return "exited", stop_s
         if self._exit_code is None:  # gone before the API was told how
@@ -241,7 +239,8 @@ class KubernetesInstance(Instance):
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
             events = self._cluster.objects(Event, self._spec.namespace)
-        pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
+        place = {uid: number for number, uid in enumerate(self._prober.pods)}  # as they were seen
+        pods = sorted(self._pods(), key=lambda pod: place.get(uid_of(pod), len(place)))
         records = tuple(self._pod_record(pod, events) for pod in pods)
         return self.around.model_copy(
             update={"watched_s": self._after(self._prober.ended_s), "pods": records}
@@ -289,14 +288,6 @@ class KubernetesInstance(Instance):
                     )
             with contextlib.suppress(OSError):
                 own.rmdir()
-
-    def _number(self, uid: str) -> int:
-        """Return the place of a pod: first the one whose process the record names, then as they were seen."""
-        process = self._prober.processes.get(uid)
-        if process is not None and process.pid == self._record.pid:
-            return -1
-        known = list(self._prober.pods)
-        return known.index(uid) if uid in known else len(known)
 
     def _alive(self) -> list[bool]:
         """Return whether each process lives that was seen."""

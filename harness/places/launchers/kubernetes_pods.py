@@ -27,6 +27,7 @@ from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.cgroup import group_folders
 from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.processes import read_stat
 from harness.errors import HostError, TrialFailure
 from harness.model import Outcome
@@ -148,29 +149,22 @@ class Processes:
     def __call__(self, uids: Collection[str]) -> dict[str, PodProcess]:
         """Return pod uid -> its container's first process on this machine, once that runs the container's own program;
         pods without one are left out."""
-        wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
+        wanted = {f"pod{form}": uid for uid in uids for form in (uid, uid.replace("-", "_"))}
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} if wanted else set()
         self._outside &= pids
         results: dict[str, PodProcess] = {}
         for pid in pids - self._outside:
+            entry, stat = Path(f"/proc/{pid}"), read_stat(pid)
             with contextlib.suppress(OSError):  # it has just ended
-                results.update(self._of(pid, wanted))
+                groups = (entry / "cgroup").read_text()
+                uid = next((uid for form, uid in wanted.items() if form in groups), None)
+                if stat is None or stat.ended:
+                    continue
+                if uid is not None and is_program(entry):
+                    results[uid] = PodProcess(pid, stat.start_ticks, _address_of(entry))
+                if "pod" not in groups and time.monotonic() - stat.start_ticks / TICKS_PER_S > _MOVED_WITHIN_S:
+                    self._outside.add(pid)
         return results
-
-    def _of(self, pid: int, wanted: Mapping[str, str]) -> dict[str, PodProcess]:
-        entry = Path(f"/proc/{pid}")
-        groups = (entry / "cgroup").read_text()
-        stat = read_stat(pid)
-        if stat is None or stat.ended:
-            return {}
-        if "pod" not in groups:
-            if time.monotonic() - stat.start_ticks / os.sysconf("SC_CLK_TCK") > _MOVED_WITHIN_S:
-                self._outside.add(pid)
-            return {}
-        uid = next((uid for form, uid in wanted.items() if f"pod{form}" in groups), None)
-        if uid is None or not is_program(entry):
-            return {}
-        return {uid: PodProcess(pid, stat.start_ticks, _address_of(entry))}
 
 
 def is_program(entry: Path) -> bool:
@@ -190,15 +184,12 @@ def _address_of(entry: Path) -> str | None:
 def established(pid: int, port: int) -> bool:
     """Whether a process's own network has an open connection to a port of it."""
     suffix = f":{port:04X}"
+    rows: list[str] = []
     for name in ("tcp", "tcp6"):
-        try:
-            rows = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
-        except OSError:  # it has just ended, or has no such protocol
-            continue
-        cells = (row.split(maxsplit=4) for row in rows)
-        if any(row[1].endswith(suffix) and row[3] == _ESTABLISHED for row in cells):
-            return True
-    return False
+        with contextlib.suppress(OSError):  # it has just ended, or has no such protocol
+            rows += Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    cells = (row.split(maxsplit=4) for row in rows)
+    return any(row[1].endswith(suffix) and row[3] == _ESTABLISHED for row in cells)
 
 
 def condition_moments(pod: Pod) -> dict[str, float]:
@@ -214,11 +205,9 @@ def event_moments(events: Iterable[Event], uid: str) -> dict[str, float]:
     """Return reason -> the first event of it about a pod, in epoch seconds, to the microsecond where it is known."""
     moments: dict[str, float] = {}
     for event in events:
-        if event.involvedObject.uid != uid or not event.reason:
-            continue
         at = _event_moment(event)
-        if at is not None and at < moments.get(event.reason, float("inf")):
-            moments[event.reason] = at
+        if event.involvedObject.uid == uid and event.reason and at is not None:
+            moments[event.reason] = min(at, moments.get(event.reason, at))
     return moments
 
 
@@ -410,7 +399,7 @@ class StartBoost:
     def take_back(self, served: Mapping[str, PodProcess]) -> None:
         """Resize those of the pods that have served and were not asked yet; look at those that were. Raises
         TrialFailure: the cluster refuses, or the node cannot do it."""
-        if self.spec.runtime.cpu_boost is None:
+        if self.complete:
             return
         new = [uid for uid in served if uid not in self.asked]
         try:

@@ -84,7 +84,8 @@ class ProcessLauncher:
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
+        why = f"to start {implementation.name}"
+        missing = None if self._elsewhere else self.builder.missing_program(implementation.start, why)
         implementation = with_toolchain(implementation, variant.runtime, variant.trained)
         return (
             self._toolchain_problem(implementation)
