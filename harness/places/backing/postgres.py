@@ -130,11 +130,6 @@ class DatabaseMachine:
             self._scratch[parent] = cast("SshHost", self.host).scratch(parent, self.home.run_as)
         return self._scratch[parent]
 
-    def run(self, *words: str, within_s: float = 30.0) -> None:
-        """Run a program as the server's user. Raises HostError: it did not end well; with the last line of its
-        output."""
-        self._run(words, within_s, self.home.run_as)
-
     def read(self, file: Path, last_bytes: int | None = None) -> bytes:
         """Return the content of a file, or its end; nothing of one that is not there."""
         try:
@@ -145,7 +140,7 @@ class DatabaseMachine:
     def make_folder(self, folder: Path) -> None:
         """Make a folder that only the server's user (and root) can look into."""
         owner = [] if self.home.run_as is None else [f"-o{self.home.run_as[0]}", f"-g{self.home.run_as[1]}"]
-        self._run(("install", "-d", "-m", "700", *owner, str(folder)))
+        self.run("install", "-d", "-m", "700", *owner, str(folder))
 
     def put(self, text: str, target: Path) -> None:
         """Write a small file that only the server's user may read."""
@@ -155,7 +150,7 @@ class DatabaseMachine:
             local.write_text(text)
             self.host.put(local, target)
         if self.home.run_as is not None:
-            self._run(("chown", ":".join(map(str, self.home.run_as)), str(target)))
+            self.run("chown", ":".join(map(str, self.home.run_as)), str(target))
 
     def let_in(self, data: Path, authentication: str) -> None:
         """Say who may come in from where, and how passwords are checked: under ``md5`` a user of whose password a
@@ -184,11 +179,11 @@ class DatabaseMachine:
 
     def remove(self, folder: Path) -> None:
         """Remove a data folder; nobody serves it any more."""
-        self._run(("rm", "-rf", str(folder)))
+        self.run("rm", "-rf", str(folder))
 
-    def _run(
-        self, words: tuple[str, ...], within_s: float = 60.0, run_as: tuple[int, int] | None = None
-    ) -> None:
+    def run(self, *words: str, within_s: float = 60.0, run_as: tuple[int, int] | None = None) -> None:
+        """Run a program; ``run_as``: user and group, default: ours there. Raises HostError: it did not end well; with
+        the last line of its output."""
         command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=run_as)
         done = self.host.run(command, within_s)
         if done.exit_code != 0:

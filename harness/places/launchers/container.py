@@ -22,15 +22,7 @@ from typing import TYPE_CHECKING, Any
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
-from harness.model import (
-    BackingSettings,
-    BuildRecord,
-    ContainerRecord,
-    Implementation,
-    InstanceRecord,
-    Outcome,
-    Variant,
-)
+from harness.model import ContainerRecord, InstanceRecord, Outcome
 from harness.places.hosts.base import now
 from harness.places.hosts.local import group_of, start_ticks_of
 from harness.places.hosts.measuring import MeasuringHost
@@ -89,11 +81,8 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         except docker_sdk().errors.DockerException as problem:
             raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
 
-    def build(
-        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
-    ) -> BuildRecord:
+    def sweep_left(self) -> None:
         sweep(self._needed(), self._root)
-        return super().build(implementation, variant, backing)
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
         client, host, runtime = self._needed(), self._host, spec.variant.runtime
