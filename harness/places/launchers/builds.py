@@ -27,13 +27,7 @@ from harness.model import BuildRecord, Frozen, Implementation
 from harness.places.hosts.base import Command, Completed, Host, run_words
 from harness.places.launchers import training
 from harness.places.launchers.arguments import expand
-from harness.places.launchers.tools import (
-    Tools,
-    build_environment,
-    build_words,
-    named_program,
-    version_of,
-)
+from harness.places.launchers.tools import Tools, build_environment, build_words, named_program, version_of
 from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, wanted
 
 #: Folders that hold what tools made, not sources.

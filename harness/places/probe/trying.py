@@ -281,11 +281,7 @@ def cannot_tell(target: Target) -> tuple[str, ...]:
 
 
 def try_target(
-    target: Target,
-    root: Path,
-    *,
-    seconds: int = SECONDS,
-    progress: Callable[[str], None] = lambda _: None,
+    target: Target, root: Path, *, seconds: int = SECONDS, progress: Callable[[str], None] = lambda _: None
 ) -> Tried:
     """Ask, then load: closed with more and more users, then open with rates up to what that gave. ``seconds``: how long
     all of it should take; ``progress`` is called with what happens next. Raises InputError: nobody answers;

@@ -37,12 +37,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
     is_local = False
 
     def __init__(
-        self,
-        name: str,
-        settings: HostSettings,
-        *,
-        alone: bool = True,
-        listen_address: str | None = None,
+        self, name: str, settings: HostSettings, *, alone: bool = True, listen_address: str | None = None
     ) -> None:
         """Connect and start the agent. Raises HostError: it cannot be reached or used; OrphanError: another session
         measures there."""
@@ -248,12 +243,7 @@ WAIT_S = 5.0
 class SshProcess:
     """A process on a far host; see ``Process``."""
 
-    def __init__(
-        self,
-        ask: Callable[..., dict[str, Any]],
-        spawned: dict[str, Any],
-        offset: HostClock,
-    ) -> None:
+    def __init__(self, ask: Callable[..., Any], spawned: dict[str, Any], offset: HostClock) -> None:
         self._ask = ask
         self._stopped: Stopped | None = None
         self._cpu_s: float | None = None
@@ -295,7 +285,7 @@ class SshProcess:
 class SshSampling:
     """A sampler on a far host; its files come with the trial's folder."""
 
-    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
+    def __init__(self, ask: Callable[..., Any], number: int) -> None:
         self._ask, self._number = ask, number
         self._summary: SamplerSummary | None = None
 
