@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.agent.cpu_speed import CpuSpeedMeter
-from harness.agent.files import SCRATCH, FileHandlers, folder_bytes, remove_scratch
+from harness.agent.files import SCRATCH, file_sha256, files_below, folder_bytes, remove_scratch
 from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
@@ -64,14 +64,14 @@ class _Endpoint(NamedTuple):
     port: int
 
 
-class Handlers(FileHandlers):
-    """Everything that was started for one controller: its orders, each a method ``do_...``."""
+class Handlers:
+    """Everything that was started for one controller: its orders, each a method ``do_...``; ``folder``: the agent's."""
 
     def __init__(self, folder: Path) -> None:
-        FileHandlers.__init__(self, folder)
+        self._folder, self._running = folder, folder / "running"
+        for made in (self._running, folder / SCRATCH, folder / "work"):
+            made.mkdir()
         self._ended = threading.Event()
-        self._running = folder / "running"
-        self._running.mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname())
         self._lock = threading.Lock()
         self._processes: dict[int, Spawned] = {}
@@ -204,6 +204,56 @@ class Handlers(FileHandlers):
         if first.answer is not None:
             result["answer"]["body"] = base64.b64encode(first.answer.body).decode()
         return {**result, "resources": resources}
+
+    def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
+        with open(path, "rb") as stream:
+            if last_bytes is not None:
+                stream.seek(max(0, stream.seek(0, 2) - last_bytes))
+            return {"content": base64.b64encode(stream.read()).decode()}
+
+    def do_make_folder(self, name: str, wanted_bytes: int) -> dict[str, Any]:
+        folder = self._folder / "work" / name
+        free = shutil.disk_usage(str(self._folder)).free
+        if free < wanted_bytes:
+            raise HostError(
+                f"{free / 2**20:.0f} MiB are left in {self._folder}, and a trial may need "
+                f"{wanted_bytes / 2**20:.0f} MiB; make room, or set another folder in hosts.toml"
+            )
+        folder.mkdir(parents=True)
+        return {"folder": str(folder)}
+
+    def do_free_bytes(self) -> dict[str, Any]:
+        """Return the bytes that may still be written where trials have their folders."""
+        return {"bytes": shutil.disk_usage(str(self._folder)).free}
+
+    def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
+        """Make a folder that another user may work in; it goes with this agent."""
+        made = tempfile.mkdtemp(prefix="rematch-", dir=parent)
+        (self._folder / SCRATCH / os.path.basename(made)).write_text(made)
+        if owner is not None:
+            os.chown(made, owner[0], owner[1])
+        return {"folder": made}
+
+    def do_inventory(self, folder: str) -> dict[str, Any]:
+        """Return the hash of every file below, and whether it may be executed."""
+        paths = files_below(Path(folder))
+        return {str(path.relative_to(folder)): [file_sha256(path), path.stat().st_mode & 0o111] for path in paths}
+
+    def do_adopt(self, part: str, folder: str) -> None:
+        """Give a finished folder its name, unless another session was quicker."""
+        try:
+            os.rename(part, folder)
+        except OSError:
+            if not os.path.isdir(folder):
+                raise
+            shutil.rmtree(part, ignore_errors=True)
+
+    def do_remove(self, folder: str) -> None:
+        below = os.path.realpath(folder)
+        base = os.path.realpath(str(self._folder.parent.parent))
+        if not below.startswith(base + os.sep):
+            raise HostError(f"{folder} is none of the agent's folders; it is left alone")
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _process(self, pid: int) -> Spawned:
         with self._lock:

@@ -236,10 +236,6 @@ def taken_off(offset: HostClock, far: ClockReading) -> ClockReading:
     )
 
 
-#: One question to the agent waits no longer than this; the caller's time limit is made of many.
-WAIT_S = 5.0
-
-
 class SshProcess:
     """A process on a far host; see ``Process``."""
 
@@ -260,13 +256,9 @@ class SshProcess:
         return self._exit_code
 
     def wait(self, timeout_s: float) -> int | None:
-        left_s = timeout_s
-        while self._exit_code is None:
-            answer = self._ask("wait", pid=self.pid, timeout_s=min(left_s, WAIT_S))
+        if self._exit_code is None:
+            answer = self._ask("wait", pid=self.pid, timeout_s=timeout_s)
             self._exit_code, self._cpu_s = answer["exit_code"], answer["cpu_s"]
-            left_s -= WAIT_S
-            if left_s <= 0:
-                break
         return self._exit_code
 
     def cpu_s(self) -> float | None:
