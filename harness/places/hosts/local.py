@@ -111,7 +111,7 @@ def start_ticks_of(pid: int) -> int | None:
 def group_of(pid: int, start_ticks: int) -> GroupReading | None:
     """Read the control group of a process; ``None``: it is gone, or its group is not to be seen."""
     result = read_group(pid, start_ticks)
-    return None if result is None else GroupReading.model_validate(asdict(result))
+    return None if result is None else GroupReading.model_validate(result)
 
 
 class LocalProcess(Spawned):

@@ -15,7 +15,7 @@ import secrets
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agent.cgroup import group_folders, read_folders, read_group, text_of
@@ -178,11 +178,8 @@ class Enclosure:
     def note(self, pid: int, start_ticks: int) -> None:
         """Read what the group was charged; call it before the process is stopped."""
         if self.group is not None and self.record is not None and self.record.at_stop is None:
-            result = read_group(pid, start_ticks) or read_folders(
-                self.group.folders, rss_bytes=None, process_cpu_s=None
-            )
-            reading = GroupReading.model_validate(asdict(result))
-            self.record = self.record.model_copy(update={"at_stop": reading})
+            reading = read_group(pid, start_ticks) or read_folders(self.group.folders)
+            self.record = self.record.model_copy(update={"at_stop": GroupReading.model_validate(reading)})
 
     def release(self) -> None:
         """Look whether memory ran out, and remove the group. Idempotent. Raises HostError: something in it does not

@@ -50,7 +50,6 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
     name, noun, prefix = "kubernetes", "pod", "docker.io/rematch/"
     outside = (*ONLY_PODS, "memory_limit")
 
-    _namespace: str | None = None
     _server = _node = ""
     _socket = Path()
 
@@ -92,7 +91,7 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
         own_name = new_name("service")
         pods = PodsSpec(
             name=own_name,
-            namespace=self._own_namespace(),
+            namespace=self._namespace,
             labels={**labels_here(self._root), INSTANCE: own_name},
             image=name,
             argv=argv,
@@ -170,18 +169,17 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
     def close(self) -> None:
         """Remove this session's namespace with everything in it; a cluster that is gone is left alone."""
         if self._place is not None:
-            with contextlib.suppress(HostError):
-                if self._namespace is not None:
-                    self._place.remove_namespaces([self._namespace])
+            if (name := vars(self).pop("_namespace", None)) is not None:
+                with contextlib.suppress(HostError):
+                    self._place.remove_namespaces([name])
             self._place.close()
-        self._place, self._namespace = None, None
+        self._place = None
 
-    def _own_namespace(self) -> str:
-        if self._namespace is None:
-            cluster, name = self._needed(), new_name("rematch")
-            cluster.make_namespace(name, labels_here(self._root))
-            self._namespace = name
-        return self._namespace
+    @cached_property
+    def _namespace(self) -> str:
+        name = new_name("rematch")
+        self._needed().make_namespace(name, labels_here(self._root))
+        return name
 
     def sweep_left(self) -> None:
         """Remove the namespaces of sessions that were killed, and wait until their pods are gone."""

@@ -25,7 +25,7 @@ from typing import Any
 from lightkube.models.core_v1 import ContainerStateTerminated, ContainerStatus, PodCondition
 from lightkube.resources.core_v1 import Event, Pod
 
-from harness.agent.cgroup import group_folders
+from harness.agent.cgroup import group_folders, text_of, whole_number
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.processes import read_stat
@@ -369,15 +369,11 @@ def connected_through(endpoint: Endpoint, pods: Mapping[str, PodProcess], port: 
 def cpu_quota(pid: int) -> float | None:
     """Return how many CPUs' time the control group of a process may use; ``None``: not limited, or not known."""
     folders = group_folders(pid)
-    try:
-        if "" in folders:
-            quota, period = (folders[""] / "cpu.max").read_text().split()
-        else:
-            quota = (folders["cpu"] / "cpu.cfs_quota_us").read_text()
-            period = (folders["cpu"] / "cpu.cfs_period_us").read_text()
-        return int(quota) / int(period) if int(quota) > 0 else None
-    except (OSError, KeyError, ValueError):  # gone, without such a controller, or "max"
-        return None
+    group = folders.get("", folders.get("cpu", Path("/nowhere")))
+    files = ("cpu.max",) if "" in folders else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    numbers = [whole_number(word) for file in files for word in text_of(group / file).split()]
+    quota, period = (*numbers, None, None)[:2]  # none: gone, without such a controller, or "max"
+    return quota / period if quota and period else None
 
 
 @dataclass
