@@ -163,7 +163,7 @@ class Handlers:
         return {"meter": self._started(CpuSpeedMeter(cpus, per_s))}
 
     def do_speed_stop(self, meter: int) -> dict[str, Any]:
-        return {"read": [asdict(read) for read in self._gauge(meter, over=True).stop()]}
+        return {"read": self._gauge(meter, over=True).stop()}
 
     def _started(self, gauge: Any) -> int:
         with self._lock:

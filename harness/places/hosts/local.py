@@ -80,7 +80,7 @@ class LocalHost(MeasuringHost):
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
         meter = CpuSpeedMeter(cpus, per_s)
         meter.start()
-        return SpeedMeter(lambda: map(asdict, meter.stop()))
+        return SpeedMeter(meter.stop)
 
     def first_answer(
         self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float

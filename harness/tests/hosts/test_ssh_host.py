@@ -20,7 +20,7 @@ from harness.errors import HostError, InputError, OrphanError
 from harness.model import ClockReading
 from harness.places.hosts.base import Command, Host, now
 from harness.places.hosts.ssh.agent import agent_file
-from harness.places.hosts.ssh.host import Question, SshHost, estimate_offset
+from harness.places.hosts.ssh.host import SshHost, estimate_offset
 from harness.places.hosts.ssh.settings import load_settings
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.available import not_run
@@ -161,13 +161,11 @@ def test_a_full_disk_is_said_before_a_trial_begins(sshd: Sshd, tmp_path: Path) -
 
 
 def test_the_quickest_question_tells_the_offset_within_half_its_round_trip() -> None:
-    def question(sent_s: float, far_s: float, received_s: float) -> Question:
-        def at(s: float) -> ClockReading:
-            return ClockReading(wall_epoch_s=1000 + s, monotonic_s=s)
+    def at(s: float) -> ClockReading:
+        return ClockReading(wall_epoch_s=1000 + s, monotonic_s=s)
 
-        return Question(sent=at(sent_s), far=at(far_s), received=at(received_s))
-
-    offset = estimate_offset([question(0, 5.9, 1), question(2, 7.01, 2.02), question(3, 8.4, 3.5)], "bighost")
+    questions = ((0, 5.9, 1), (2, 7.01, 2.02), (3, 8.4, 3.5))
+    offset = estimate_offset([(at(sent), at(far), at(got)) for sent, far, got in questions], "bighost")
     assert offset.monotonic_offset_s == pytest.approx(5.0)
     assert offset.wall_offset_s == pytest.approx(5.0)
     assert offset.uncertainty_s == pytest.approx(0.01)

@@ -17,13 +17,12 @@ import threading
 import time
 import zipfile
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from harness.errors import HostError, OrphanError
-from harness.places.hosts.ssh.connection import ENDS_WITHIN_S, Running, SshConnection
+from harness.places.hosts.ssh.connection import ENDS_WITHIN_S, SshConnection
 from harness.places.hosts.ssh.settings import HostSettings
 
 BEAT_S = 1.0
@@ -36,13 +35,24 @@ FOLDER = ".cache/rematch"
 LEEWAY_S = 5.0
 
 
-class AgentChannel:
-    """Asks the agent ``running`` over ``link``; ``agent``: the words that start its file there."""
+class Agent:
+    """A running agent, and how to ask it. ``base``: the folder of all agents there, ``file``: its own; ``others``: ids
+    of those that run there, too."""
 
     def __init__(
-        self, link: SshConnection, agent: tuple[str, ...], running: Running, grace_s: float
+        self, link: SshConnection, python: str, base: PurePosixPath, file: PurePosixPath, grace_s: float
     ) -> None:
-        self.link, self.agent, self._running, self._grace_s = link, agent, running, grace_s
+        """Start it. Raises HostError: it does not start."""
+        self.link, self.python, self.base, self._grace_s = link, python, base, grace_s
+        self._words = (python, "-I", str(file))
+        self._running = link.start(self.command(str(base), "--grace-s", repr(grace_s)))
+        try:
+            about = json.loads(self._running.first_line())
+        except ValueError:
+            text = (self._running.complaint().strip().splitlines() or ["no output"])[-1]
+            raise HostError(f"{link.name}: the agent did not start: {text}") from None
+        self.python_version: str = about["python"]
+        self.others: list[int] = about["others"]
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._number = 0
         self._pending: dict[int, Future[dict[str, Any]]] = {}
@@ -54,7 +64,7 @@ class AgentChannel:
 
     def command(self, *words: str) -> str:
         """Return a command of the agent's own file as a shell there takes it."""
-        return shlex.join([*self.agent, *words])
+        return shlex.join([*self._words, *words])
 
     def ask(self, what: str, **arguments: Any) -> dict[str, Any]:
         """Have the agent do one thing and return what it says. Raises HostError: it cannot be done, or the host is
@@ -128,42 +138,23 @@ class AgentChannel:
             answer.set_exception(HostError(why))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agent:
-    """A started agent: how to ask it, and where things stand on its host."""
-
-    channel: AgentChannel
-    base: PurePosixPath
-    python: str
-    python_version: str
-
-
 def start_agent(link: SshConnection, settings: HostSettings, *, alone: bool = True) -> Agent:
     """Start the agent; ``alone``: wait for one that an ended session left, refuse one at work. Raises HostError: the
     host has no Python, or no room; OrphanError: another session measures there."""
-    name = link.name
-    base = _base(link, settings)
-    python = _python(link, settings)
+    base, python = _base(link, settings), _python(link, settings)
     file = base / f"agent-{hashlib.sha256(agent_file()).hexdigest()[:16]}.pyz"
     _send(link, file)
-    words = (python, "-I", str(file))
     deadline = time.monotonic() + LEEWAY_S + settings.grace_s
     while True:
-        running = link.start(shlex.join([*words, str(base), "--grace-s", repr(settings.grace_s)]))
-        try:
-            about = json.loads(running.first_line())
-        except ValueError:
-            text = (running.complaint().strip().splitlines() or ["no output"])[-1]
-            raise HostError(f"{name}: the agent did not start: {text}") from None
-        channel = AgentChannel(link, words, running, settings.grace_s)
-        if not alone or not about["others"]:
-            return Agent(channel=channel, base=base, python=python, python_version=str(about["python"]))
-        channel.close()
+        agent = Agent(link, python, base, file, settings.grace_s)
+        if not alone or not agent.others:
+            return agent
+        agent.close()
         if time.monotonic() > deadline:
-            other = about["others"][0]
+            other = agent.others[0]
             raise OrphanError(
-                f"{name}: another session is running there (agent {other}); wait for it: two sessions "
-                f"would disturb each other. If it is left over: kill {other} on {name}"
+                f"{link.name}: another session is running there (agent {other}); wait for it: two sessions "
+                f"would disturb each other. If it is left over: kill {other} on {link.name}"
             )
         time.sleep(1.0)
 

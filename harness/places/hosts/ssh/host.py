@@ -7,7 +7,7 @@ import base64
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
@@ -67,7 +67,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
 
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
-        self.agent.channel.close()
+        self.agent.close()
         for way in self._ways.values():
             way.close()
         self._link.close()
@@ -127,7 +127,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         for _ in range(QUESTIONS):
             sent = now()
             reply = self._ask("ping")
-            questions.append(Question(sent, ClockReading.model_validate(reply), now()))
+            questions.append((sent, ClockReading.model_validate(reply), now()))
         self.offset = estimate_offset(questions, self.name)
         return self.offset
 
@@ -198,32 +198,21 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
 QUESTIONS = 31
 
 
-class Question(NamedTuple):
-    """One question, on both machines' clocks."""
-
-    sent: ClockReading
-    far: ClockReading
-    received: ClockReading
-
-    @property
-    def round_trip_s(self) -> float:
-        return self.received.monotonic_s - self.sent.monotonic_s
-
-
-def estimate_offset(questions: Sequence[Question], host: str) -> HostClock:
+def estimate_offset(
+    questions: Sequence[tuple[ClockReading, ClockReading, ClockReading]], host: str
+) -> HostClock:
     """Return the offset as the quickest question has it (Cristian 1989). A question leaves at a and its answer comes
     at b, on our clock; the far clock said f in between. The offset is f - (a + b) / 2, wrong by no more than (b - a)
-    / 2."""
-    best = min(questions, key=lambda question: question.round_trip_s)
-    middle_s = (best.sent.monotonic_s + best.received.monotonic_s) / 2
-    wall_middle_s = (best.sent.wall_epoch_s + best.received.wall_epoch_s) / 2
+    / 2. ``questions``: a, f and b of each, on both clocks."""
+    sent, far, received = min(questions, key=lambda moments: moments[2].monotonic_s - moments[0].monotonic_s)
+    round_trip_s = received.monotonic_s - sent.monotonic_s
     return HostClock(
         host=host,
         at=now(),
-        wall_offset_s=best.far.wall_epoch_s - wall_middle_s,
-        monotonic_offset_s=best.far.monotonic_s - middle_s,
-        uncertainty_s=best.round_trip_s / 2,
-        round_trip_s=best.round_trip_s,
+        wall_offset_s=far.wall_epoch_s - (sent.wall_epoch_s + received.wall_epoch_s) / 2,
+        monotonic_offset_s=far.monotonic_s - (sent.monotonic_s + received.monotonic_s) / 2,
+        uncertainty_s=round_trip_s / 2,
+        round_trip_s=round_trip_s,
         n_questions=len(questions),
     )
 
