@@ -97,8 +97,6 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
             argv=argv,
             environment=environment,
             folder=spec.folder,
-            user=os.getuid(),
-            group=os.getgid(),
             grace_s=self._grace_s,
             runtime=runtime,
         )
@@ -123,16 +121,15 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
             later_s = None if scaled_s is None else scaled_s - launched.monotonic_s
-            members = tuple(
-                Watched(pid=item.pid, start_ticks=item.start_ticks) for item in prober.processes.values()
-            )
+            ids = [(item.pid, item.start_ticks) for item in prober.processes.values()] or [(0, 0)]
+            pid, start_ticks = ids[0]
             record = self._record(
                 spec,
                 image,
                 environment,
                 argv=argv,
-                pid=members[0].pid if members else 0,
-                process_start_ticks=members[0].start_ticks if members else 0,
+                pid=pid,
+                process_start_ticks=start_ticks,
                 port=endpoint.port,
                 launched=launched,
                 cpu_affinity=(),
@@ -157,9 +154,10 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
                 ),
             )
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
-            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind=kind, members=members)
-            if members:
-                self.host.groups[(members[0].pid, members[0].start_ticks)] = instance
+            whole = Watched(pid, start_ticks, others=tuple(ids[1:]))
+            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind, whole)
+            if pid:
+                self.host.groups[ids[0]] = instance
             return instance
         except BaseException:
             prober.stop()

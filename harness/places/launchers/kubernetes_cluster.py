@@ -12,7 +12,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,8 +53,8 @@ class PodsSpec:
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     folder: Path
-    user: int
-    group: int
+    user: int = field(default_factory=os.getuid)
+    group: int = field(default_factory=os.getgid)
     grace_s: float
     runtime: RuntimeSettings
 

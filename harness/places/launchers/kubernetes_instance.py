@@ -69,7 +69,8 @@ _TERMINATED, _KILLED = 143, 137
 
 
 class KubernetesInstance(Instance):
-    """A running variant in its pods. ``record`` is of the first pod's process. ``kind``: of its runtime."""
+    """A running variant in its pods. ``record`` is of the first pod's process; ``kind``: of its runtime; ``whole``: the
+    processes of all its pods."""
 
     def __init__(
         self,
@@ -79,15 +80,12 @@ class KubernetesInstance(Instance):
         endpoint: Endpoint,
         prober: Prober,
         kind: str,
-        members: tuple[Watched, ...],
+        whole: Watched,
     ) -> None:
         super().__init__(record, spec.folder, spec.grace_s, LocalHost())
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
         self._boost = StartBoost(cluster, spec)
-        self.endpoint, self.members = endpoint, members
-        others = tuple((member.pid, member.start_ticks) for member in members[1:])
-        #: All of its pods as one.
-        self.whole = Watched(record.pid, record.process_start_ticks, others=others)
+        self.endpoint, self.whole = endpoint, whole
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
         self._stopped = False
@@ -386,6 +384,8 @@ class _PodSampling:
 
     def add(self, role: str, watched: Watched) -> None:
         group = self._groups.get((watched.pid, watched.start_ticks))
-        self._inner.add(role, watched if group is None else group.whole)
-        for number, member in enumerate(group.members, start=1) if group and group.whole.others else ():
-            self._inner.add(f"pod-{number}", member)
+        watched = watched if group is None else group.whole
+        self._inner.add(role, watched)
+        first = (watched.pid, watched.start_ticks)
+        for number, ids in enumerate((first, *watched.others), start=1) if watched.others else ():
+            self._inner.add(f"pod-{number}", Watched(*ids))

@@ -17,7 +17,8 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -297,19 +298,11 @@ class Prober:
         return len(self.served) >= self.expected
 
     def _work(self) -> None:
-        threads: dict[str, threading.Thread] = {}
-        while not self._stop.is_set() and not self.all_served:
-            if sum(item.address is not None for item in self.processes.values()) < self.expected:
-                self._find()
-            for uid, pod in self.pods.items():
-                process = pod.process
-                if uid not in threads and process is not None and process.address is not None:
-                    work = threading.Thread(target=self._probe, args=(pod, process.address), daemon=True)
-                    threads[uid] = work
-                    work.start()
-            self._stop.wait(1.0 / LOOKS_PER_S)
-        for thread in threads.values():
-            thread.join()
+        probing: list[Future[None]] = []
+        with ThreadPoolExecutor(self.expected, "prober of a pod") as pool:
+            while len(probing) < self.expected and not self._stop.is_set():
+                probing += [pool.submit(self._probe, pod, address) for pod, address in self._find()]
+                self._stop.wait(1.0 / LOOKS_PER_S)
         self.ended_s = time.monotonic()
 
     def _probe(self, pod: Probed, address: str) -> None:
@@ -326,7 +319,8 @@ class Prober:
             now_s = time.monotonic()
             pod.longest_gap_s, last = max(pod.longest_gap_s, now_s - last), now_s
 
-    def _find(self) -> None:
+    def _find(self) -> Iterator[tuple[Probed, str]]:
+        """Look for pods and their processes; yield those pods whose address has become known, with it."""
         now_s = time.monotonic()
         if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
             self._asked_s = now_s
@@ -341,6 +335,8 @@ class Prober:
             if pod.process is None:
                 pod.program_s, pod.program_gap_s = self._looked_s, self._looked_s - before_s
             pod.process = process
+            if process.address is not None:
+                yield pod, process.address
 
 
 def answers(address: str, port: int, path: str) -> bool:
