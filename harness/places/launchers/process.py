@@ -37,15 +37,7 @@ from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec, 
 from harness.places.launchers.builds import MADE_LATER, Builder, Built
 from harness.places.launchers.cgroup import Enclosure, enclose
 from harness.places.launchers.forms import Forms, form_of, program_in
-from harness.places.launchers.tools import (
-    Elsewhere,
-    Form,
-    Tools,
-    foreign_machine,
-    named_program,
-    version_of,
-    with_toolchain,
-)
+from harness.places.launchers.tools import Elsewhere, Form, Tools, named_program, version_of, with_toolchain
 from harness.toolchains import JavaRuntime
 from harness.workloads import load_all_requests
 
@@ -108,8 +100,9 @@ class ProcessLauncher:
         ):
             return str(lacking)
         compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
-        if compiled and self._elsewhere is not None:
-            problem = foreign_machine(self.host, self._elsewhere.architecture)
+        here = platform.machine()
+        if compiled and self._elsewhere is not None and self._elsewhere.architecture != here:
+            problem = f"what is built here is for {here}, and {self.host.name} is {self._elsewhere.architecture}"
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem
