@@ -82,7 +82,14 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
             raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
 
     def sweep_left(self) -> None:
-        sweep(self._needed(), self._root)
+        """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
+        they were to be removed). Those of another living harness stay, and those of one on another machine."""
+        labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(self._root)}"}
+        for container in self._needed().containers.list(all=True, filters=labelled, ignore_removed=True):
+            label = container.labels.get(OWNER, "0:0")
+            if left_behind(label) or (label == owner() and container.status in ("exited", "dead")):
+                with contextlib.suppress(docker_sdk().errors.APIError):  # another session removes it
+                    container.remove(force=True, v=True)
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
         client, host, runtime = self._needed(), self._host, spec.variant.runtime
@@ -342,13 +349,3 @@ def left_behind(label: str) -> bool:
     known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
     return known and not alive(int(pid), int(ticks))
 
-
-def sweep(client: DockerClient, root: Path) -> None:
-    """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
-    they were to be removed). Those of another living harness stay, and those of one on another machine."""
-    labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
-    for container in client.containers.list(all=True, filters=labelled, ignore_removed=True):
-        label = container.labels.get(OWNER, "0:0")
-        if left_behind(label) or (label == owner() and container.status in ("exited", "dead")):
-            with contextlib.suppress(docker_sdk().errors.APIError):  # another session removes it
-                container.remove(force=True, v=True)

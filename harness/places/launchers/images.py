@@ -44,7 +44,6 @@ OWNER = "rematch.owner"
 SERVICE, JAVA = Path("/service"), Path("/opt/java")
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 _LIBRARY = re.compile(r"(?:=>\s+)?(/\S+) \(0x[0-9a-f]+\)")
-_ELF = b"\x7fELF"
 #: Of all programs of a runtime, on a busy machine.
 LISTED_WITHIN_S = 120.0
 
@@ -170,7 +169,7 @@ class ImageLauncher(ABC, Generic[Place]):
             return
         if made is not None:
             java = made.parent.parent
-            programs = [file for file in sorted(java.rglob("*")) if file.is_file() and is_elf(file)]
+            programs = [*(java / "bin").iterdir(), *java.rglob("*.so")]
             lay_out(root, libraries(host, programs, inside=java))
             shutil.copytree(java, root / JAVA.relative_to("/"), symlinks=True)
         if implementation.runtime in self._bases:
@@ -228,15 +227,6 @@ class ImageLauncher(ABC, Generic[Place]):
             except RematchError as problem:
                 self._silent = str(problem)
         return self._place
-
-
-def is_elf(file: Path) -> bool:
-    """Whether a file is a program or library of this kind of system."""
-    try:
-        with file.open("rb") as stream:
-            return stream.read(4) == _ELF
-    except OSError:
-        return False
 
 
 def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) -> tuple[Path, ...]:

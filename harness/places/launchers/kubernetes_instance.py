@@ -131,9 +131,8 @@ class KubernetesInstance(Instance):
             if not left:
                 return None
             if time.monotonic() > deadline_s or self.exited() is not None:
-                return (
-                    f"{len(left)} of {self._spec.replicas} pods are not reached through the service's address"
-                )
+                n = self._spec.replicas
+                return f"{len(left)} of {n} pods are not reached through the service's address"
             uid = connected_through(self.endpoint, left, PORT)
             if uid is not None:
                 pods[uid].routed_s = time.monotonic()
@@ -151,14 +150,10 @@ class KubernetesInstance(Instance):
         if self._stopped:
             return self._record
         self._prober.stop()
-        begin = time.monotonic()
         ended_before = self.exited() is not None
-        around = self._around_at_stop()
-        asked_s = time.monotonic()
-        around = with_runtime_cpus(around, self._kind, self._spec.folder)
-        begin += time.monotonic() - asked_s  # that question is no part of its end
+        around = with_runtime_cpus(self._around_at_stop(), self._kind, self._spec.folder)
         try:
-            how, stop_s = self._end(ended_before, begin)
+            how, stop_s = self._end(ended_before, time.monotonic())
         finally:
             self._stopped = True
             self._cluster.remove(self._spec)

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 
 from harness.places.hosts.local import LocalHost
-from harness.places.launchers.images import is_elf, lay_out, libraries, write_archive
+from harness.places.launchers.images import lay_out, libraries, write_archive
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
@@ -153,7 +153,7 @@ def python_root(folder: Path) -> Path:
     """Lay out a folder with this Python and what services of tests use of its standard library; return it."""
     program = Path(sys.executable).resolve()
     used = _used_files(program)
-    lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *filter(is_elf, used)])])
+    lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *(file for file in used if ".so" in file.name)])])
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "bin" / "python3").symlink_to(program)
     return folder
