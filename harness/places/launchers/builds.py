@@ -177,11 +177,9 @@ class Builder:
     """Builds implementations of the project at ``root`` on ``host``, or finds what was built before. ``environment``
     is what build tools may need beyond the base (proxies, registries, caches); a service never sees it."""
 
-    def __init__(
-        self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, host: Host, root: Path, tools: Tools) -> None:
         self.host, self._root, self.tools = host, root, tools
-        self.environment = dict(os.environ if environment is None else environment)
+        self.environment = dict(os.environ)
         self._cache = root / ".cache" / "builds"
         self._answers: dict[str, str | None] = {}
 

@@ -14,7 +14,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from harness.places.launchers.arguments import cpu_limit
 from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.places.launchers.cgroup import bytes_of
 from harness.places.launchers.images import LABEL, OWNER, ImageLauncher, project_label
-from harness.places.launchers.process import GRACE_S, ProcessLauncher
+from harness.places.launchers.process import ProcessLauncher
 from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 
 if TYPE_CHECKING:
@@ -48,16 +48,10 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
     name = "container"
 
     def __init__(
-        self,
-        process: ProcessLauncher,
-        root: Path,
-        *,
-        bases: Mapping[str, Path] | None = None,
-        host: MeasuringHost | None = None,
-        grace_s: float = GRACE_S,
-        address: str | None = None,
-    ) -> None:
-        super().__init__(process, root, bases=bases, grace_s=grace_s)
+        self, process: ProcessLauncher, root: Path, *, host: MeasuringHost | None = None, address: str | None = None,
+        **more: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(process, root, **more)
         self._host, self._address = host or process.host, address or usual_address()
 
     def _connect(self) -> DockerClient:

@@ -35,7 +35,7 @@ from harness.places.launchers.arguments import (
 )
 from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec, masked
 from harness.places.launchers.builds import MADE_LATER, Builder, Built
-from harness.places.launchers.cgroup import Enclosure, enclose
+from harness.places.launchers.cgroup import ControlGroup, enclose
 from harness.places.launchers.forms import Forms, form_of, program_in
 from harness.places.launchers.tools import Elsewhere, Form, Tools, named_program, version_of, with_toolchain
 from harness.toolchains import JavaRuntime
@@ -61,7 +61,6 @@ class ProcessLauncher:
         root: Path,
         tools: Tools,
         *,
-        build_environment: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
         training: Training = lambda *_: nullcontext({}),
         elsewhere: Elsewhere | None = None,
@@ -70,7 +69,7 @@ class ProcessLauncher:
         self._training = training
         self.host, self._grace_s = host, grace_s
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
-        self.builder = Builder(self.builds_on, root, tools, build_environment)
+        self.builder = Builder(self.builds_on, root, tools)
         self.forms = Forms(self.builder)
         self._bytes: dict[Path, int | None] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
@@ -428,7 +427,7 @@ class ProcessInstance(Instance):
         folder: Path,
         grace_s: float,
         host: MeasuringHost,
-        around: Enclosure,
+        around: ControlGroup,
     ) -> None:
         super().__init__(record, folder, grace_s, host)
         self.process, self._around = process, around
