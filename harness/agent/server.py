@@ -99,17 +99,6 @@ class Handlers:
             with contextlib.suppress(OSError):  # its files go with the folder
                 gauge.stop()
 
-    def do_facts(self) -> dict[str, Any]:
-        return {
-            "machine": machine_facts(),
-            "cpus": list(usable_cpus()),
-            "cores": physical_cores(usable_cpus()),
-            "free_bytes": shutil.disk_usage(str(self._folder)).free,
-            "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
-            "user": f"{os.getuid()}:{os.getgid()}",
-            "architecture": platform.machine(),
-        }
-
     def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
         process: Spawned = self._spawner.spawn(order)
         with self._lock:
@@ -276,7 +265,7 @@ _LOOK_EVERY_S = 0.1
 
 class Server:
     """Has a folder of its own below ``base``, which nobody else may look into; ``serve`` returns when it was told to
-    end or nobody is there any more. Its first line has its process, and those of other agents that live here."""
+    end or nobody is there any more. Its first line has ids of other agents that live here, and facts of the machine."""
 
     def __init__(self, base: Path, grace_s: float) -> None:
         sessions = base / "sessions"
@@ -284,8 +273,7 @@ class Server:
         others = sweep(sessions)
         self._folder, self._grace_s = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions))), grace_s
         pid, start_ticks = this_process()
-        about = {"pid": pid, "start_ticks": start_ticks}
-        (self._folder / ABOUT).write_text(json.dumps(about))
+        (self._folder / ABOUT).write_text(json.dumps({"pid": pid, "start_ticks": start_ticks}))
         (self._folder / "spawn_stub.py").write_bytes(pkgutil.get_data("harness.agent", "spawn_stub.py") or b"")
         self._orders = Handlers(self._folder)
         self._sending = threading.Lock()
@@ -293,7 +281,18 @@ class Server:
         self._ending = threading.Event()
         self._answers = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)  # nothing else is written among the answers
-        self._send({**about, "others": others, "python": sys.version.split()[0]})
+        facts = {
+            "others": others,
+            "python": sys.version.split()[0],
+            "machine": machine_facts(),
+            "cpus": list(usable_cpus()),
+            "cores": physical_cores(usable_cpus()),
+            "free_bytes": shutil.disk_usage(str(self._folder)).free,
+            "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
+            "user": f"{os.getuid()}:{os.getgid()}",
+            "architecture": platform.machine(),
+        }
+        self._send(facts)
 
     def serve(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -139,7 +139,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                     engine=engine,
                     image_id=image.id,
                     image_bytes=image.image_bytes,
-                    layer_bytes=image.layer_bytes,
+                    layer_bytes=(image.image_bytes,),
                     network="host",
                     user=host.user,
                     cpuset=cpuset,

@@ -53,7 +53,6 @@ class Image(Frozen):
 
     id: str
     image_bytes: int
-    layer_bytes: tuple[int, ...]
     import_s: float | None = None
 
 
@@ -276,7 +275,7 @@ def write_archive(root: Path, name: str, archive: Path, labels: Mapping[str, str
         tar.add(layer, arcname=f"{diff}/layer.tar", filter=_timeless)
     size = layer.stat().st_size
     layer.unlink()
-    return Image(id=f"sha256:{image_id}", image_bytes=size, layer_bytes=(size,))
+    return Image(id=f"sha256:{image_id}", image_bytes=size)
 
 
 def _timeless(entry: tarfile.TarInfo) -> tarfile.TarInfo:

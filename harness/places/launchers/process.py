@@ -279,13 +279,10 @@ class ProcessLauncher:
             java_major=jdk.major if jdk is not None else 0,
             aot_cache=cache,
         )
-        merged = arguments.environment | dict(environment or {})
-        if "GODEBUG" in arguments.environment and "GODEBUG" in (environment or {}):  # a list: both hold
-            merged["GODEBUG"] = f"{arguments.environment['GODEBUG']},{merged['GODEBUG']}"
         return Command(
             argv=self._argv(implementation, variant, artifacts, arguments.argv, port, program),
             folder=folder,
-            environment=merged,
+            environment=arguments.environment | dict(environment or {}),
             cpus=cpus,
             stdout=Path(STDOUT),
             stderr=Path(STDERR),

@@ -30,14 +30,18 @@ _PULSE = b'{"id": 0, "do": "ping"}\n'
 
 PYTHONS = "python3 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 /usr/bin/python3"
 _OLDEST = "import sys; sys.exit(0 if sys.version_info >= (3, 8) else 1)"
-FOLDER = ".cache/rematch"
+#: A folder with a name that anybody can guess may be there already, and what lies in it is started.
+_MAKE = (
+    'd="${1:-$HOME/.cache/rematch}"; umask 077 && mkdir -p "$d/artifacts" && test -O "$d" && test -O "$d/artifacts" '
+    '&& printf %s "$d"'
+)
 #: An agent that lost its controller ends by itself after its grace; this is on top of it.
 LEEWAY_S = 5.0
 
 
 class Agent:
-    """A running agent, and how to ask it. ``base``: the folder of all agents there, ``file``: its own; ``others``: ids
-    of those that run there, too."""
+    """A running agent, and how to ask it. ``base``: the folder of all agents there, ``file``: its own; ``facts``: what
+    it says of its machine, and ids of ``others`` that run there."""
 
     def __init__(
         self, link: SshConnection, python: str, base: PurePosixPath, file: PurePosixPath, grace_s: float
@@ -47,12 +51,10 @@ class Agent:
         self._words = (python, "-I", str(file))
         self._running = link.start(self.command(str(base), "--grace-s", repr(grace_s)))
         try:
-            about = json.loads(self._running.first_line())
+            self.facts: dict[str, Any] = json.loads(self._running.first_line())
         except ValueError:
             text = (self._running.complaint().strip().splitlines() or ["no output"])[-1]
             raise HostError(f"{link.name}: the agent did not start: {text}") from None
-        self.python_version: str = about["python"]
-        self.others: list[int] = about["others"]
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._number = 0
         self._pending: dict[int, Future[dict[str, Any]]] = {}
@@ -147,31 +149,26 @@ def start_agent(link: SshConnection, settings: HostSettings, *, alone: bool = Tr
     deadline = time.monotonic() + LEEWAY_S + settings.grace_s
     while True:
         agent = Agent(link, python, base, file, settings.grace_s)
-        if not alone or not agent.others:
+        others = agent.facts["others"] if alone else []
+        if not others:
             return agent
         agent.close()
         if time.monotonic() > deadline:
-            other = agent.others[0]
             raise OrphanError(
-                f"{link.name}: another session is running there (agent {other}); wait for it: two sessions "
-                f"would disturb each other. If it is left over: kill {other} on {link.name}"
+                f"{link.name}: another session is running there (agent {others[0]}); wait for it: two sessions "
+                f"would disturb each other. If it is left over: kill {others[0]} on {link.name}"
             )
         time.sleep(1.0)
 
 
 def _base(link: SshConnection, settings: HostSettings) -> PurePosixPath:
     """Return the folder of ours, made if need be."""
-    folder = settings.folder or FOLDER
-    base = PurePosixPath(folder)
-    if not base.is_absolute():
-        base = PurePosixPath(link.run('printf %s "$HOME"')[1] or "/tmp") / folder
-    # a folder with a name that anybody can guess may be there already, and what lies in it is started
-    script = 'umask 077 && mkdir -p "$1/artifacts" && test -O "$1" && test -O "$1/artifacts"'
-    code, _, err = link.run(shlex.join(["sh", "-c", script, "sh", str(base)]))
+    code, out, err = link.run(shlex.join(["sh", "-c", _MAKE, "sh", settings.folder or ""]))
     if code != 0:
         why = err.strip() or "it is there and belongs to another user"
-        raise HostError(f"{link.name}: cannot make {base}: {why}; set another folder in hosts.toml")
-    return base
+        folder = settings.folder or "~/.cache/rematch"
+        raise HostError(f"{link.name}: cannot make {folder}: {why}; set another folder in hosts.toml")
+    return PurePosixPath(out)
 
 
 def _python(link: SshConnection, settings: HostSettings) -> str:

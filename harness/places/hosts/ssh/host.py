@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -46,17 +47,13 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         self._link = SshConnection(name, settings)
         self._ways: dict[Endpoint, Tunnel] = {}
         self.postgres, self._forwards = settings.postgres, False
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._link.close)
             super().__init__(start_agent(self._link, settings, alone=alone))
-        except BaseException:
-            self._link.close()
-            raise
-        try:
+            undo.callback(self.agent.close)
             self.clock()
-            facts = self._ask("facts")
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
+        facts = self.agent.facts
         self.machine_facts = Machine.model_validate(facts["machine"])
         self.cpus: tuple[int, ...] = tuple(facts["cpus"])
         self.cores = tuple(tuple(core) for core in facts["cores"])
