@@ -170,21 +170,15 @@ class Handlers:
         return gauge
 
     def do_first_answer(
-        self,
-        address: str,
-        port: int,
-        request: str,
-        watched: dict[str, Any],
-        launched_monotonic_s: float,
-        deadline_s: float,
+        self, address: list[Any], request: str, watched: dict[str, Any], launched_s: float, deadline_s: float
     ) -> dict[str, Any]:
         pid, start_ticks = watched["pid"], watched["start_ticks"]
         if (spawned := self._processes.get(pid)) is not None:  # closer than by the controller's clock
-            launched_monotonic_s = spawned.launched_monotonic_s
+            launched_s = spawned.launched_monotonic_s
         first = poll_first_answer(
-            _Endpoint(address, port),
+            _Endpoint(*address),
             base64.b64decode(request),
-            launched_monotonic_s=launched_monotonic_s,
+            launched_monotonic_s=launched_s,
             deadline_s=deadline_s,
             gone=gone_check(pid, start_ticks),
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.agent.http_exchange import request_bytes
 from harness.agent.sampler import Watched
-from harness.errors import HostError, InputError, TrialFailure
+from harness.errors import InputError, TrialFailure
 from harness.model import (
     BackingName,
     BackingRecord,
@@ -22,7 +22,7 @@ from harness.model import (
 )
 from harness.places.backing.base import BackingNeed
 from harness.places.hosts.measuring import MeasuringHost
-from harness.places.launchers.base import STDERR, TAIL_BYTES, Instance, Launcher, LaunchSpec
+from harness.places.launchers.base import STDERR, Instance, Launcher, LaunchSpec
 
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"
@@ -34,13 +34,10 @@ OF_THE_INSTANCE = (
 
 
 class LentUpstream:
-    """A running upstream API, as a trial has it. ``local``: its folder here, ``remote``: on ``host``."""
+    """A running upstream API, as a trial has it. ``local``: the folder here that stands for its own on ``host``."""
 
-    def __init__(
-        self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path, remote: Path
-    ) -> None:
-        self._instance, self._need, self._host = instance, need, host
-        self._local, self._remote = local, remote
+    def __init__(self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path) -> None:
+        self._instance, self._need, self._host, self._local = instance, need, host, local
         self._ready_s, self._stopped = 0.0, False
         self.environment = {"UPSTREAM_URL": instance.endpoint.url}
         self.cpu_at_launch_s = instance.cpu_at_launch_s
@@ -94,11 +91,7 @@ class LentUpstream:
             raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
 
     def _last_words(self) -> str:
-        try:
-            text = self._host.read(self._remote / STDERR, TAIL_BYTES)
-        except HostError:
-            return "nothing"
-        lines = text.decode(errors="replace").strip().splitlines()
+        lines = self._instance.tail(STDERR).strip().splitlines()
         return lines[-1][:300] if lines else "nothing"
 
 
@@ -145,7 +138,7 @@ class Upstream:
             )
             instance = self._launcher.launch(spec)
             undo.callback(instance.stop)
-            lent = LentUpstream(instance, need, self._host, local, remote)
+            lent = LentUpstream(instance, need, self._host, local)
             lent.wait_until_healthy(implementation.readiness, began)
             undo.pop_all()
         return lent

@@ -71,17 +71,18 @@ class Instance(ABC):
 
     def port_taken(self) -> bool:
         """Whether it ended because somebody else had its port."""
-        return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
+        return self.exited() not in (None, 0) and PORT_TAKEN.search(self.tail(STDERR)) is not None
 
     def out_of_memory(self) -> str | None:
         """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
         for name in (STDERR, STDOUT):  # SIGKILL alone tells nothing: anybody sends it
-            for line in self._tail(name).splitlines():
+            for line in self.tail(name).splitlines():
                 if any(word in line for word in OUT_OF_MEMORY_WORDS):
                     return line.strip()[:300]
         return None
 
-    def _tail(self, name: str) -> str:
+    def tail(self, name: str) -> str:
+        """Return the end of one of its files; empty: it cannot be read."""
         try:
             return self.host.read(self._folder / name, TAIL_BYTES).decode(errors="replace")
         except HostError:

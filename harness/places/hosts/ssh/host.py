@@ -104,11 +104,10 @@ class SshHost(RemoteWorkspace, MeasuringHost):
     ) -> Started:
         answer = self._ask(
             "first_answer",
-            address=endpoint.host,
-            port=endpoint.port,
+            address=(endpoint.host, endpoint.port),
             request=base64.b64encode(request).decode(),
             watched=asdict(watched),
-            launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_offset_s,
+            launched_s=launched.monotonic_s + self.offset.monotonic_offset_s,
             deadline_s=deadline_s,
         )
         known: Answer | None = None
