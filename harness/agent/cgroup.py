@@ -42,11 +42,9 @@ def read_folders(folders: dict[str, Path], process: ProcessReading | None = None
         folder = folders.get("" if v2 else controller)
         return "" if folder is None else text_of(folder / name)
 
-    throttling = text("cpu", "cpu.stat")
-    used = whole_number(
-        pairs_in(throttling).get("usage_usec", "") if v2 else text("cpuacct", "cpuacct.usage")
-    )
-    limited = parse_cpu_stat(throttling)
+    stat = text("cpu", "cpu.stat")
+    used = whole_number(pairs_in(stat).get("usage_usec", "") if v2 else text("cpuacct", "cpuacct.usage"))
+    limited = parse_cpu_stat(stat)
     now, most = ("current", "peak") if v2 else ("usage_in_bytes", "max_usage_in_bytes")
     return {
         "version": "v2" if v2 else "v1",
@@ -132,10 +130,8 @@ class CpuStat(NamedTuple):
 def parse_cpu_stat(text: str) -> CpuStat | None:
     """Parse ``cpu.stat`` of either version; ``None`` when the group has no CPU quota to speak of (the topmost group
     of version 2)."""
-    pairs = pairs_in(text)
-    n, us, ns = (
-        whole_number(pairs.get(name, "")) for name in ("nr_throttled", "throttled_usec", "throttled_time")
-    )
+    get = pairs_in(text).get
+    n, us, ns = (whole_number(get(name, "")) for name in ("nr_throttled", "throttled_usec", "throttled_time"))
     if n is None or (us is None and ns is None):
         return None
     return CpuStat(n, us / 1e6 if us is not None else (ns or 0) / 1e9)

@@ -31,9 +31,7 @@ class CpuSpeedMeter:
         self._read: dict[int, list[float]] = {}
         interval_s = len(cpus) / per_s
         self._threads = [
-            threading.Thread(
-                target=self._work, args=(cpu, interval_s), name=f"speed of CPU {cpu}", daemon=True
-            )
+            threading.Thread(target=self._work, args=(cpu, interval_s), name=f"CPU {cpu}", daemon=True)
             for cpu in cpus
         ]
 

@@ -91,10 +91,9 @@ def find_remote_home(host: SshHost) -> PostgresHome:
             how_to_get=f"apt-get install -y postgresql (on {host.name}; or set postgres in hosts.toml)",
         )
     shown = run_words(host, f"{programs}/postgres", "--version").stdout.strip()
-    version = re.search(r"\d+(\.\d+)*", shown)
-    return PostgresHome(
-        programs=Path(programs), version=version.group() if version else shown, run_as=find_account(host)
-    )
+    match = re.search(r"\d+(\.\d+)*", shown)
+    version = match.group() if match else shown
+    return PostgresHome(programs=Path(programs), version=version, run_as=find_account(host))
 
 
 class DatabaseMachine:
@@ -187,10 +186,8 @@ class DatabaseMachine:
         command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=run_as)
         done = self.host.run(command, within_s)
         if done.exit_code != 0:
-            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
-            raise HostError(
-                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
-            )
+            last = ((done.stderr or done.stdout).strip().splitlines() or ["nothing"])[-1][:300]
+            raise HostError(f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {last}")
 
 
 def base_folder(root: Path, account: tuple[int, int] | None, elsewhere: Path = ELSEWHERE) -> Path:
@@ -200,9 +197,8 @@ def base_folder(root: Path, account: tuple[int, int] | None, elsewhere: Path = E
     if reachable(root.resolve(), account):
         inside.mkdir(parents=True, exist_ok=True)
         return inside
-    return own_folder(
-        elsewhere.resolve() / f"rematch-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:12]}"
-    )
+    name = f"rematch-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:12]}"
+    return own_folder(elsewhere.resolve() / name)
 
 
 def own_folder(folder: Path) -> Path:

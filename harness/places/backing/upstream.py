@@ -46,10 +46,8 @@ class LentUpstream:
     def record(self) -> BackingRecord:
         known = self._instance.record
         same = {name: getattr(known, name) for name in OF_THE_INSTANCE}
-        version, settings = known.artifact_sha256[:12], self._need.settings
-        return BackingRecord(
-            name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same
-        )
+        version, own = known.artifact_sha256[:12], self._need.settings
+        return BackingRecord(name="upstream", version=version, settings=own, ready_s=self._ready_s, **same)
 
     def ended(self) -> str | None:
         code = None if self._stopped else self._instance.exited()

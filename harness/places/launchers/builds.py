@@ -78,9 +78,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
         if path.is_file() or _link(folder, relative) is not None:
             yield relative
         elif path.is_symlink():
-            yield from (
-                relative / inner for inner in _files_below(path.resolve()) if (path / inner).is_file()
-            )
+            yield from (relative / sub for sub in _files_below(path.resolve()) if (path / sub).is_file())
 
 
 def _link(folder: Path, relative: Path) -> str | None:

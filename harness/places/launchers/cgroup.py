@@ -70,12 +70,10 @@ class ControlGroup:
         deadline = time.monotonic() + EMPTY_WITHIN_S
         for folder in set(self.folders.values()):
             while not _removed(folder):
-                inmates = [int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0"]
+                pids = [int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0"]
                 if time.monotonic() > deadline:
-                    raise HostError(
-                        f"the control group {folder} cannot be removed: processes {inmates} in it"
-                    )
-                for pid in inmates:
+                    raise HostError(f"the control group {folder} cannot be removed: processes {pids} in it")
+                for pid in pids:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 time.sleep(0.005)

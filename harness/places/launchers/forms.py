@@ -40,7 +40,6 @@ _MODULES = re.compile(r"^\s*([a-z][\w.]*(?:,[a-z][\w.]*)*)\s*$", re.MULTILINE)
 
 #: A native image of a large program takes minutes, on a busy machine many.
 MADE_WITHIN_S = 3600.0
-ASKED_WITHIN_S = 120.0
 
 
 def form_of(runtime: RuntimeSettings) -> Form | None:
@@ -227,9 +226,7 @@ class Forms:
             return f"jlink of JDK {jdk.version}" if jdk is not None else "jlink"
         if self._label is None and self._tools.native_image is not None:
             tool, environment = str(self._tools.native_image), self._builder.environment
-            answer = run_words(
-                self._builder.host, tool, "--version", environment=environment, within_s=ASKED_WITHIN_S
-            )
+            answer = run_words(self._builder.host, tool, "--version", environment=environment)
             if answer.exit_code != 0:
                 why = first_complaint(answer.stderr)
                 raise RematchError(f"{tool} --version ended with {answer.exit_code}: {why}")

@@ -92,9 +92,7 @@ class PodsSpec:
 def objects_of(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
     """Return the service that makes these pods one address (inside the cluster, and at a port of each node if asked
     for), and their deployment."""
-    environment: list[dict[str, Any]] = [
-        {"name": name, "value": value} for name, value in spec.environment.items()
-    ]
+    environment: list[Any] = [{"name": name, "value": value} for name, value in spec.environment.items()]
     if spec.replicas > 1:  # each writes its logs into a folder of its own
         environment.insert(0, {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
     words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
@@ -239,9 +237,8 @@ class Cluster:
         deadline = time.monotonic() + REMOVED_WITHIN_S
         while left := [name for name in names if self._is_there(name)]:
             if time.monotonic() > deadline:
-                raise HostError(
-                    f"the cluster does not remove namespace {left[0]}: kubectl describe namespace {left[0]}"
-                )
+                where = f"namespace {left[0]}"
+                raise HostError(f"the cluster does not remove {where}: kubectl describe {where}")
             time.sleep(0.1)
 
     def _is_there(self, namespace: str) -> bool:

@@ -234,10 +234,8 @@ class KubernetesInstance(Instance):
             events = self._cluster.objects(Event, self._spec.namespace)
         place = {uid: number for number, uid in enumerate(self._prober.pods)}  # as they were seen
         pods = sorted(self._pods(), key=lambda pod: place.get(uid_of(pod), len(place)))
-        records = tuple(self._pod_record(pod, events) for pod in pods)
-        return self.around.model_copy(
-            update={"watched_s": self._after(self._prober.ended_s), "pods": records}
-        )
+        known = tuple(self._pod_record(pod, events) for pod in pods)
+        return self.around.model_copy(update={"watched_s": self._after(self._prober.ended_s), "pods": known})
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
         uid = uid_of(pod)
@@ -272,13 +270,11 @@ class KubernetesInstance(Instance):
 
     def _lay_out_files(self, around: KubernetesRecord) -> None:
         """Have the first pod's files lie where those of a process would; the others' have the pod's number."""
-        for number, pod in enumerate(around.pods, start=1) if self._spec.replicas > 1 else ():
+        for n, pod in enumerate(around.pods, start=1) if self._spec.replicas > 1 else ():
             own = self._spec.folder / pod.name
             for file in sorted(own.iterdir()) if own.is_dir() else ():
                 if file.is_file():
-                    file.rename(
-                        self._spec.folder / (file.name if number == 1 else f"pod-{number}-{file.name}")
-                    )
+                    file.rename(self._spec.folder / (file.name if n == 1 else f"pod-{n}-{file.name}"))
             with contextlib.suppress(OSError):
                 own.rmdir()
 

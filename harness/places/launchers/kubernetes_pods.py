@@ -288,9 +288,7 @@ class Prober:
     @property
     def served(self) -> dict[str, PodProcess]:
         """The processes of the pods that have answered, by the pod's uid."""
-        return {
-            uid: process for uid, process in self.processes.items() if self.pods[uid].served_s is not None
-        }
+        return {uid: item for uid, item in self.processes.items() if self.pods[uid].served_s is not None}
 
     @property
     def all_served(self) -> bool:

@@ -192,9 +192,8 @@ class ProcessLauncher:
         native = variant.runtime.form == "native"
         start = native_start(implementation.start) if native else implementation.start
         flags = setting_flags(implementation, variant, file)
-        return expand(
-            start, {**values, "runtime_args": runtime_args, "settings": flags}, file=file, place="start"
-        )
+        known = {**values, "runtime_args": runtime_args, "settings": flags}
+        return expand(start, known, file=file, place="start")
 
     def launch(self, spec: LaunchSpec) -> ProcessInstance:
         variant, source = spec.variant, spec.build.source_sha256

@@ -42,9 +42,7 @@ class Tools:
         named = implementation.toolchain
         if named is None or named.java is None:
             return self.jdk_for(implementation.min_java)
-        return next(
-            (runtime for runtime in (*self.jdks, *self.runtimes) if runtime.major == named.java), None
-        )
+        return next((java for java in (*self.jdks, *self.runtimes) if java.major == named.java), None)
 
 
 def tools_among(tools: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[JavaRuntime] = ()) -> Tools:

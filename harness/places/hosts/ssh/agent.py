@@ -229,11 +229,9 @@ def agent_file() -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         files = [_HARNESS / "errors.py", *(_HARNESS / "agent").glob("*.py")]
-        texts = {
-            f"harness/{path.relative_to(_HARNESS).as_posix()}": path.read_text("utf-8") for path in files
-        }
-        texts["harness/__init__.py"] = ""  # here it imports what needs an installation
-        texts["__main__.py"] = _MAIN
-        for name, text in sorted(texts.items()):
+        code = {f"harness/{path.relative_to(_HARNESS).as_posix()}": path.read_text("utf-8") for path in files}
+        code["harness/__init__.py"] = ""  # here it imports what needs an installation
+        code["__main__.py"] = _MAIN
+        for name, text in sorted(code.items()):
             archive.writestr(zipfile.ZipInfo(name, _DATE), text, zipfile.ZIP_DEFLATED)
     return held.getvalue()

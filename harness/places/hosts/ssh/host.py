@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +85,8 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         return reading.model_copy(update={"at": taken_off(self.offset, reading.at)})
 
     def machine(self) -> MachineReading:
-        answer = self._ask("machine")
-        return MachineReading(
-            **{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_offset_s}
-        )
+        reading = MachineReading(**self._ask("machine"))
+        return replace(reading, monotonic_s=reading.monotonic_s - self.offset.monotonic_offset_s)
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
@@ -194,9 +192,7 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
 QUESTIONS = 31
 
 
-def estimate_offset(
-    questions: Sequence[tuple[ClockReading, ClockReading, ClockReading]], host: str
-) -> HostClock:
+def estimate_offset(questions: Sequence[tuple[ClockReading, ...]], host: str) -> HostClock:
     """Return the offset as the quickest question has it (Cristian 1989). A question leaves at a and its answer comes
     at b, on our clock; the far clock said f in between. The offset is f - (a + b) / 2, wrong by no more than (b - a)
     / 2. ``questions``: a, f and b of each, on both clocks."""

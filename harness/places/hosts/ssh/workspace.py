@@ -113,9 +113,7 @@ class RemoteWorkspace:
             arrived = self._tree_there(part)
             wrong = sorted(name for name, known in tree.items() if arrived.get(name) != known)
             if wrong:
-                raise HostError(
-                    f"{self.name}: {wrong[0]} arrived in {part} with another content than it has here"
-                )
+                raise HostError(f"{self.name}: {wrong[0]} arrived in {part} with another content than here")
             self._ask("adopt", part=part, folder=str(target))
         except HostError:
             with suppress(HostError):  # the first problem is the one worth saying
