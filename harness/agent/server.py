@@ -219,8 +219,10 @@ class Handlers:
 
     def do_inventory(self, folder: str) -> dict[str, Any]:
         """Return the hash of every file below, and whether it may be executed."""
-        paths = files_below(Path(folder))
-        return {str(path.relative_to(folder)): [file_sha256(path), path.stat().st_mode & 0o111] for path in paths}
+        return {
+            str(path.relative_to(folder)): [file_sha256(path), path.stat().st_mode & 0o111]
+            for path in files_below(Path(folder))
+        }
 
     def do_adopt(self, part: str, folder: str) -> None:
         """Give a finished folder its name, unless another session was quicker."""
@@ -268,7 +270,8 @@ class Server:
         self._folder, self._grace_s = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions))), grace_s
         pid, start_ticks = this_process()
         (self._folder / ABOUT).write_text(json.dumps({"pid": pid, "start_ticks": start_ticks}))
-        (self._folder / "spawn_stub.py").write_bytes(pkgutil.get_data("harness.agent", "spawn_stub.py") or b"")
+        stub = pkgutil.get_data("harness.agent", "spawn_stub.py")
+        (self._folder / "spawn_stub.py").write_bytes(stub or b"")
         self._orders = Handlers(self._folder)
         self._sending = threading.Lock()
         self._heard = time.monotonic()

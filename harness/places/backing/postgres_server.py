@@ -96,8 +96,8 @@ def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReadin
     readings = []
     for row in _ask(connection, file, "whether its invariants hold"):
         match row:
-            case (str() as name, int() | Decimal() as n, int() | Decimal() as wanted) if n % 1 == wanted % 1 == 0:
-                readings.append(InvariantReading(name=name, found=int(n), expected=int(wanted)))
+            case (str() as name, int() | Decimal() as n, int() | Decimal() as due) if n % 1 == due % 1 == 0:
+                readings.append(InvariantReading(name=name, found=int(n), expected=int(due)))
             case _:
                 raise _wrong_row(row, file, "name text, found bigint, expected bigint, none null (coalesce)")
     return tuple(readings)

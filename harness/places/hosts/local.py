@@ -54,8 +54,7 @@ class LocalHost(MeasuringHost):
         except OSError as problem:
             raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
 
-    def get(self, source: Path, target: Path) -> None:
-        self.put(source, target)
+    get = put
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         try:

@@ -323,18 +323,15 @@ def _logged(log: Path) -> RuntimeCpus:
         return RuntimeCpus(why_not="no GC log")
 
 
-#: Instances by what names the process of their first pod: (pid, start ticks).
-Groups = dict[tuple[int, int], KubernetesInstance]
-
-
 class KubernetesHost(LocalHost):
-    """A ``MeasuringHost``: this machine, which is the node of the cluster."""
+    """A ``MeasuringHost``: this machine, which is the node of the cluster. ``groups``: instances by id and start of
+    their first pod's process."""
 
     translates = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.groups: Groups = {}
+        self.groups: dict[tuple[int, int], KubernetesInstance] = {}
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         group = self.groups.get((watched.pid, watched.start_ticks))
@@ -369,7 +366,7 @@ class KubernetesHost(LocalHost):
 class _PodSampling:
     """A sampler that watches each of several pods beside their sum."""
 
-    def __init__(self, inner: Sampling, groups: Groups) -> None:
+    def __init__(self, inner: Sampling, groups: dict[tuple[int, int], KubernetesInstance]) -> None:
         self._inner, self._groups = inner, groups
         self.pace, self.stop = inner.pace, inner.stop
 

@@ -163,7 +163,8 @@ class Processes:
                     continue
                 if uid is not None and is_program(entry):
                     results[uid] = PodProcess(pid, stat.start_ticks, _address_of(entry))
-                if "pod" not in groups and time.monotonic() - stat.start_ticks / TICKS_PER_S > _MOVED_WITHIN_S:
+                age_s = time.monotonic() - stat.start_ticks / TICKS_PER_S
+                if "pod" not in groups and age_s > _MOVED_WITHIN_S:
                     self._outside.add(pid)
         return results
 

@@ -100,8 +100,9 @@ class ProcessLauncher:
             return str(lacking)
         compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
         here = platform.machine()
-        if compiled and self._elsewhere is not None and self._elsewhere.architecture != here:
-            problem = f"what is built here is for {here}, and {self.host.name} is {self._elsewhere.architecture}"
+        there = here if self._elsewhere is None else self._elsewhere.architecture
+        if compiled and there != here:
+            problem = f"what is built here is for {here}, and {self.host.name} is {there}"
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem

@@ -153,7 +153,8 @@ def python_root(folder: Path) -> Path:
     """Lay out a folder with this Python and what services of tests use of its standard library; return it."""
     program = Path(sys.executable).resolve()
     used = _used_files(program)
-    lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *(file for file in used if ".so" in file.name)])])
+    shared = [file for file in used if ".so" in file.name]
+    lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *shared])])
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "bin" / "python3").symlink_to(program)
     return folder

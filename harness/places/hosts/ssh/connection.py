@@ -230,7 +230,7 @@ class SshConnection:
         if isinstance(problem, paramiko.PasswordRequiredException):
             return "the private key has a passphrase; load it into the SSH agent first: ssh-add"
         if met or isinstance(problem, paramiko.AuthenticationException):
-            agent = "the SSH agent's keys" if "SSH_AUTH_SOCK" in os.environ else "no SSH agent (SSH_AUTH_SOCK)"
+            agent = "the SSH agent's keys" if "SSH_AUTH_SOCK" in os.environ else "no SSH agent"
             return (
                 f"Permission denied for {user or 'this user'} (tried: {', '.join((agent, *keys))}); put the public key "
                 "into ~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and "
@@ -295,13 +295,12 @@ class SshConnection:
             self._transport.open_channel(
                 "direct-tcpip", (far.host, far.port), ("127.0.0.1", 0), timeout=ANSWER_WITHIN_S
             ).close()
+            return None
         except paramiko.ChannelException as problem:
             if problem.code != PROHIBITED:
                 return None
         except (OSError, EOFError, paramiko.SSHException) as problem:
             raise HostError(f"{self.name}: {problem}") from problem
-        else:
-            return None
         return (
             f"its sshd forwards no ports to {far.host}, and services that listen there are asked that way: "
             "AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
