@@ -98,9 +98,7 @@ def test_a_process_that_is_gone_or_another_has_no_reading(puppet: Puppet) -> Non
     assert values == (None, None, None, None, None)
 
 
-def test_several_processes_are_one_sum_which_ends_with_the_first_of_them(
-    puppets: Callable[[], Puppet],
-) -> None:
+def test_several_processes_are_one_sum_which_ends_with_the_first(puppets: Callable[[], Puppet]) -> None:
     first, second = puppets(), puppets()
     one, other = (read_tree(puppet.pid, puppet.start_ticks) for puppet in (first, second))
     both = read_tree(first.pid, first.start_ticks, others=((second.pid, second.start_ticks),))

@@ -115,9 +115,7 @@ def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_
     service.stop()
 
 
-def test_a_password_stands_nowhere_but_in_the_environment(
-    real: RealDatabase, service: Lent, tmp_path: Path
-) -> None:
+def test_a_password_is_in_the_environment_alone(real: RealDatabase, service: Lent, tmp_path: Path) -> None:
     password = service.environment["PGPASSWORD"]
     assert len(password) >= 16
     assert not [words for words in command_lines().values() if password.encode() in words]
@@ -129,9 +127,7 @@ def test_a_password_stands_nowhere_but_in_the_environment(
         assert not path.is_file() or password.encode() not in path.read_bytes(), path
 
 
-def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_servers_user_alone(
-    service: Lent,
-) -> None:
+def test_it_listens_on_loopback_alone_and_its_data_is_for_the_servers_user_alone(service: Lent) -> None:
     assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
     assert one(superuser(service), "SHOW unix_socket_directories") == ""
     assert one(service.environment, "SHOW fsync") == "on"
@@ -283,14 +279,10 @@ def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
 ) -> None:
     before = sorted((root / ".cache/backing/clusters").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
-    with pytest.raises(
-        InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
-    ):
+    with pytest.raises(InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error .* "TABEL"'):
         real.source.prepare(need)
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")
-    with pytest.raises(
-        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
-    ):
+    with pytest.raises(InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not'):
         real.source.prepare(need)
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 

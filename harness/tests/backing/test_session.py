@@ -123,9 +123,7 @@ def test_lost_money_is_an_outcome_of_its_own_and_says_which_and_how_much(ledgers
     assert record.load is not None and record.load.n_errors == 0
 
 
-def test_what_was_answered_rightly_and_never_stored_is_found_though_all_balances_add_up(
-    ledgers: Ledgers,
-) -> None:
+def test_what_was_answered_rightly_and_never_stored_is_found_though_balances_add_up(ledgers: Ledgers) -> None:
     calm, record = of_variant(ledgers.folder, "calm"), of_variant(ledgers.folder, "forgetful")
     # two users post five times each; the readiness poll and the contract's case were before the load
     (kept,) = calm.stored
@@ -195,9 +193,7 @@ def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_n
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(
-    tmp_path: Path, databases: Path
-) -> None:
+def test_an_upstream_api_that_does_not_start_fails_in_its_own_words(tmp_path: Path, databases: Path) -> None:
     backing = 'backing = { upstream = { fail_start = "no licence" } }'
     root = calm_alone(make_ledger_project(tmp_path, backing=backing))
     folder = measure_ledger(root, real_database(databases))

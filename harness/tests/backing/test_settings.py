@@ -83,9 +83,7 @@ def test_an_experiment_keeps_its_hash_from_when_definitions_could_say_less(name:
     assert load_study(REPOSITORY, name).definition_sha256 == digest
 
 
-def test_a_changed_backing_setting_is_another_definition_and_an_older_one_keeps_its_hash(
-    tmp_path: Path,
-) -> None:
+def test_a_changed_backing_setting_is_another_definition_and_an_older_keeps_its_hash(tmp_path: Path) -> None:
     named = 'backing = { index = true, authentication = "scram-sha-256" }'
     backings = ("", "backing = { index = true }", named, "backing = { fsync = false }", MD5)
     hashes = [

@@ -36,9 +36,7 @@ print(p.pid, p.start_ticks, flush=True); time.sleep(63)
 
 
 @pytest.mark.parametrize("run_as", [None, (65534, 65534)])
-def test_a_killed_harness_takes_its_processes_with_it_also_those_of_another_user(
-    run_as: tuple[int, int] | None,
-) -> None:
+def test_a_killed_harness_takes_its_processes_with_it_of_any_user(run_as: tuple[int, int] | None) -> None:
     words = [sys.executable, "-c", CONTROLLER.format(run_as=run_as), "/"]
     harness = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert harness.stdout is not None
@@ -54,9 +52,7 @@ def test_a_killed_harness_takes_its_processes_with_it_also_those_of_another_user
     assert eventually(lambda: not alive(pid, ticks))
 
 
-def test_launch_is_the_moment_before_the_program_runs_and_cpu_time_of_the_stub_is_known(
-    tmp_path: Path,
-) -> None:
+def test_launch_is_the_moment_before_the_program_and_cpu_time_of_the_stub_is_known(tmp_path: Path) -> None:
     code = "import time; print(time.monotonic(), time.time())"
     words = (sys.executable, "-I", "-S", "-c", code)
     process = LocalHost().spawn(Command(argv=words, folder=tmp_path, stdout=Path("out")))

@@ -56,9 +56,7 @@ def test_what_one_session_sent_no_other_sends_again(
     assert far.install(here.rename(tmp_path / "changed"), without=MADE_LATER) != there
 
 
-def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
-    far: SshHost, later: SshHost, tmp_path: Path
-) -> None:
+def test_a_copy_that_is_not_what_was_sent_is_sent_again(far: SshHost, later: SshHost, tmp_path: Path) -> None:
     ours = {damage: artifact(tmp_path / damage) for damage in ("byte", "right", "too few", "too many")}
     there = {damage: far.install(here, without=MADE_LATER) for damage, here in ours.items()}
     assert len(set(there.values())) == len(ours)

@@ -51,13 +51,9 @@ def test_the_agent_listens_nowhere_and_its_folder_is_for_its_own_user_alone(far:
     assert [one.laddr for one in agent.net_connections("all") if one.laddr] == []
 
 
-def test_an_unknown_host_key_is_refused_with_what_to_do_and_so_is_a_changed_one(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_an_unknown_host_key_is_refused_with_what_to_do_and_a_changed_one(sshd: Sshd, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
-    with pytest.raises(
-        HostError, match=r"^bighost \(127.0.0.1\): its host key is unknown: .*; compare"
-    ) as unknown:
+    with pytest.raises(HostError, match=r"^bighost \(127.0.0.1\): its host key is unknown:.*; compare") as unknown:
         SshHost("bighost", sshd.settings(tmp_path, known_hosts=str(known)))
     kind, key, *_ = (sshd.folder / "other_key.pub").read_text().split()
     known.write_text(f"[{sshd.address}]:{sshd.port} {kind} {key}\n")
@@ -66,9 +62,7 @@ def test_an_unknown_host_key_is_refused_with_what_to_do_and_so_is_a_changed_one(
     assert "\n" not in f"{unknown.value}{changed.value}"
 
 
-def test_who_is_not_let_in_and_a_host_that_is_not_there_are_said_in_one_line(
-    sshd: Sshd, tmp_path: Path
-) -> None:
+def test_who_is_not_let_in_and_a_host_that_is_absent_are_said_in_one_line(sshd: Sshd, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"hosts.toml: hosts.bighost.key: .*found '/no/key'"):
         SshHost("bighost", sshd.settings(tmp_path, key="/no/key"))
     with pytest.raises(HostError, match="Permission denied.*authorized_keys") as refused:
@@ -94,9 +88,8 @@ def test_a_second_session_is_refused_while_the_first_is_at_work_whose_close_ends
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
-    monkeypatch.setattr(
-        "harness.places.hosts.ssh.agent.LEEWAY_S", -patient(20)
-    )  # it does not wait for the first
+    # it does not wait for the first
+    monkeypatch.setattr("harness.places.hosts.ssh.agent.LEEWAY_S", -patient(20))
     process = first.spawn(Command(argv=("sleep", "300"), folder=tmp_path))
     try:
         with pytest.raises(OrphanError, match="another session is running there"):

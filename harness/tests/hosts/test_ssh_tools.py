@@ -35,9 +35,7 @@ def jdk() -> Jdk:
     return reference_jdk()
 
 
-def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
-    far: SshHost, jdk: Jdk, tmp_path: Path
-) -> None:
+def test_jmeter_is_sent_over_once_and_offers_its_load_there(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
     jar = find_tool("jmeter", Surroundings(project=ROOT)).require()
     home = jar.parent.parent
     root = make_session_project(tmp_path / "project")
@@ -93,9 +91,8 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
         build = launcher.build(implementation, variant)
         (ours := tmp_path / name).mkdir()
         there = far.open_folder(ours)
-        instance = launcher.launch(
-            LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
-        )
+        spec = LaunchSpec(implementation=implementation, variant=variant, build=build, folder=there)
+        instance = launcher.launch(spec)
         try:
             wait_first_response(instance, HELLO, patient(60), host=far, stderr=instance.stderr_file)
         finally:
@@ -117,8 +114,7 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
 def test_what_is_compiled_here_is_refused_on_another_kind_of_machine(far: SshHost, tmp_path: Path) -> None:
     elsewhere = Elsewhere(builds_on=LocalHost(), architecture="sparc64")
     launcher = ProcessLauncher(far, tmp_path, Tools(), elsewhere=elsewhere)
-    implementation = make_java_project(tmp_path, reference_jdk()).model_copy(
-        update={"runtime": "go", "build": ("true",)}
-    )
+    java = make_java_project(tmp_path, reference_jdk())
+    implementation = java.model_copy(update={"runtime": "go", "build": ("true",)})
     reason = launcher.unavailable(implementation, Variant(implementation="tiny"))
     assert reason is not None and reason.endswith("and bighost is sparc64")

@@ -50,9 +50,7 @@ def project(tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
     made.close()
 
 
-def test_the_record_holds_limits_layers_and_both_accounts_of_memory(
-    project: Contained, daemon: Daemon
-) -> None:
+def test_the_record_has_limits_layers_and_both_accounts_of_memory(project: Contained, daemon: Daemon) -> None:
     runtime = RuntimeSettings(cpus=1, memory_limit="256m")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=runtime), cpus=(0,))
     wait_first_response(instance, HELLO, patient(20))

@@ -117,17 +117,14 @@ def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
     assert made.modules == ("java.base", "java.logging", "java.management", "jdk.management")
     assert made.image_bytes is not None and 20e6 < made.image_bytes < 150e6
     java = forms.program(JAVA, "jlink", built.folder)
-    completed = LocalHost().run(
-        Command(argv=(str(java), "-jar", str(built.artifact), "x"), folder=tmp_path), patient(60)
-    )
+    command = Command(argv=(str(java), "-jar", str(built.artifact), "x"), folder=tmp_path)
+    completed = LocalHost().run(command, patient(60))
     assert completed.stdout == "hello 1\n"
     again = forms.make(JAVA, "jlink", built)
     assert again == made
 
 
-def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
-    built: Built, tmp_path: Path
-) -> None:
+def test_a_compiler_that_fails_is_a_reason_until_its_note_is_removed(built: Built, tmp_path: Path) -> None:
     tool = scripted_compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)

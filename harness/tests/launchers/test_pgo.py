@@ -131,9 +131,7 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
     profile = record.cpu_profile
     assert plain.cpu_profile is None and profile is not None
     assert profile.cpu_s > 0 and profile.n_requests > 0 and profile.profile_bytes > 0
-    assert (record.source_sha256, record.argv) == (plain.source_sha256, plain.argv), (
-        "the same sources, built alike"
-    )
+    assert (record.source_sha256, record.argv) == (plain.source_sha256, plain.argv), "built alike"
     assert record.artifact_sha256 != plain.artifact_sha256
     built = launcher.builder.folder(TINY).parent.glob("tiny-*/target/service")
     binary = next(path for path in built if "default.pgo" in told(path))
@@ -143,25 +141,20 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
     assert launcher.build(TINY, variant()) == record
 
 
-def test_a_training_run_that_is_no_use_is_refused(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_useless_training_is_refused(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "LEAST_CPU_S", 1e6)
     with pytest.raises(RematchError, match=r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"):
         launcher.build(TINY, variant())
     main = launcher.builder.source_folder(TINY) / "main.go"
     main.write_text(PROGRAM.replace('println("begins")', 'panic("no luck")'))
-    with pytest.raises(
-        RematchError, match=r"the service ended in the training run of a profile \(panic: no luck"
-    ):
+    with pytest.raises(RematchError, match=r"service ended in the training run of a profile \(panic: no luck"):
         launcher.build(TINY, variant())
 
 
 def told(binary: Path) -> str:
     """What Go says of how a binary was built."""
-    return subprocess.run(
-        [str(go()), "version", "-m", str(binary)], capture_output=True, text=True, check=True
-    ).stdout
+    words = [str(go()), "version", "-m", str(binary)]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def test_a_level_of_amd64_is_another_build_and_of_that_family_alone(

@@ -57,9 +57,8 @@ def test_a_fit_service_and_what_is_wrong_with_another(url: str) -> None:
 def test_a_service_can_be_tried_where_there_is_no_project(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        harness.project, "MARKERS", ("no-such-file",)
-    )  # installed, and no clone above or beside it
+    # installed, and no clone above or beside it
+    monkeypatch.setattr(harness.project, "MARKERS", ("no-such-file",))
     monkeypatch.delenv("REMATCH_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="no Rematch project"):
@@ -84,9 +83,8 @@ def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) ->
     )
     assert (calm.offered_per_s, calm.error_share) == (20, 0) and 10 < calm.answered_per_s < 25
     assert tried.most_per_s == max(point.answered_per_s for point in tried.closed)
-    assert (tried.kept_up_to_per_s, tried.kept_why) == _kept_rate(
-        list(tried.open_loop), tried.most_per_s or 0.0
-    )
+    kept = _kept_rate(list(tried.open_loop), tried.most_per_s or 0.0)
+    assert (tried.kept_up_to_per_s, tried.kept_why) == kept
     assert any("open loop" in text for text in asked)
     assert json.loads(tried.model_dump_json())["url"].endswith("/hello")
 
@@ -108,9 +106,7 @@ def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_servi
     assert kept is None and why is not None
 
 
-def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_service_that_died_between_loads_is_no_failure_of_the_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(Server(_Handler)) as server:
         target = target_of(f"{server.endpoint.url}/hello")
         fitness = ask(target)
