@@ -147,7 +147,7 @@ def test_a_useless_training_is_refused(launcher: ProcessLauncher, monkeypatch: p
         launcher.build(TINY, variant())
     main = launcher.builder.source_folder(TINY) / "main.go"
     main.write_text(PROGRAM.replace('println("begins")', 'panic("no luck")'))
-    with pytest.raises(RematchError, match=r"service ended in the training run of a profile \(panic: no luck"):
+    with pytest.raises(RematchError, match=r"ended in the training run of a profile \(panic: no luck"):
         launcher.build(TINY, variant())
 
 
