@@ -367,7 +367,7 @@ def cpu_quota(pid: int) -> float | None:
     group = folders.get("", folders.get("cpu", Path("/nowhere")))
     files = ("cpu.max",) if "" in folders else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
     numbers = [whole_number(word) for file in files for word in text_of(group / file).split()]
-    quota, period = (*numbers, None, None)[:2]  # none: gone, without such a controller, or "max"
+    quota, period = [*numbers, None, None][:2]  # none: gone, without such a controller, or "max"
     return quota / period if quota and period else None
 
 

@@ -22,6 +22,12 @@ from harness.tests.support.sessions import LIMITS
 USUAL_NS, SLOWED_NS = 60.0, 100.0
 
 
+def meter_of(cpus: Sequence[int], step_ns: float) -> SpeedMeter:
+    """Return a meter that has read one speed of every CPU."""
+    speed = {"n_readings": 30, "step_ns_p05": step_ns, "step_ns_p50": step_ns, "step_ns_mean": step_ns}
+    return SpeedMeter(lambda: [{"cpu": cpu, **speed} for cpu in cpus])
+
+
 class SlowedHost(LocalHost):
     """This machine, whose CPUs have the given speeds: one after another at looks, and at loads."""
 
@@ -33,9 +39,7 @@ class SlowedHost(LocalHost):
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
         looked = per_s == LOOK_PER_S
         self.n_looks += looked
-        step_ns = next(self._looks if looked else self._loads)
-        speed = {"n_readings": 30, "step_ns_p05": step_ns, "step_ns_p50": step_ns, "step_ns_mean": step_ns}
-        return SpeedMeter(lambda: [{"cpu": cpu, **speed} for cpu in cpus])
+        return meter_of(cpus, next(self._looks if looked else self._loads))
 
 
 @pytest.fixture(autouse=True)
@@ -65,13 +69,12 @@ def test_a_load_goes_on_when_the_time_is_over() -> None:
 
 def test_a_tenth_slower_is_slowed_and_few_readings_say_nothing() -> None:
     gate = SpeedGate(wait_s=1.0)
-    gate.note(ReadMeter((0,), USUAL_NS).stop())
-    assert not gate.slowed(ReadMeter((0,), USUAL_NS * 1.09).stop())
-    assert gate.slowed(ReadMeter((0,), USUAL_NS * 1.11).stop())
-    assert not gate.slowed(
-        [one.model_copy(update={"n_readings": 3}) for one in ReadMeter((0,), SLOWED_NS).stop()]
-    )
-    assert not gate.slowed(ReadMeter((1,), SLOWED_NS).stop())  # of a CPU that was never read
+    gate.note(meter_of((0,), USUAL_NS).stop())
+    assert not gate.slowed(meter_of((0,), USUAL_NS * 1.09).stop())
+    assert gate.slowed(meter_of((0,), USUAL_NS * 1.11).stop())
+    (few,) = meter_of((0,), SLOWED_NS).stop()
+    assert not gate.slowed([few.model_copy(update={"n_readings": 3})])
+    assert not gate.slowed(meter_of((1,), SLOWED_NS).stop())  # of a CPU that was never read
 
 
 def test_a_slowed_load_is_offered_again_and_what_it_waited_is_recorded(
