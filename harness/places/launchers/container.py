@@ -79,7 +79,9 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
         they were to be removed). Those of another living harness stay, and those of one on another machine."""
         labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(self._root)}"}
-        for container in self._needed().containers.list(all=True, filters=labelled, ignore_removed=True):
+        with asking(self._address):
+            listed = self._needed().containers.list(all=True, filters=labelled, ignore_removed=True)
+        for container in listed:
             label = container.labels.get(OWNER, "0:0")
             if left_behind(label) or (label == owner() and container.status in ("exited", "dead")):
                 with contextlib.suppress(docker_sdk().errors.APIError):  # another session removes it
