@@ -82,9 +82,7 @@ class Exchanger:
     """Moves two arms between two sets of CPUs from ``start`` to ``stop``. The arm that is moved first takes turns:
     until the other was moved, both are on the same CPUs."""
 
-    def __init__(
-        self, sets: tuple[Sequence[int], Sequence[int]], *, interval_s: float, seed: int = 0
-    ) -> None:
+    def __init__(self, sets: tuple[Sequence[int], Sequence[int]], *, interval_s: float, seed: int) -> None:
         self._sets = (tuple(sets[0]), tuple(sets[1]))
         self._interval_s, self._seed = interval_s, seed
         self._roots: tuple[dict[int, int], dict[int, int]] = ({}, {})

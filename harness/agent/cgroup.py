@@ -7,11 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from harness.agent.process_tree import ProcessReader
+from harness.agent.process_tree import ProcessReader, ProcessReading
 
 #: What is read of version 1. Version 2 has one hierarchy for all controllers, which goes by an empty name.
 _CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
@@ -21,63 +20,42 @@ _BEFORE_OPTIONS = 5
 LONGEST_NUMBER = 20
 
 
-@dataclass(frozen=True)
-class GroupNumbers:
-    """``model.GroupReading`` as plain data."""
-
-    version: str
-    memory_bytes: int | None
-    memory_max_bytes: int | None
-    cpu_s: float | None
-    n_throttled: int | None
-    throttled_s: float | None
-    rss_bytes: int | None
-    process_cpu_s: float | None
-
-
-def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupNumbers | None:
-    """Return what the groups of ``pid`` were charged, beside the process's own numbers. ``None``: the process is
-    gone, or its groups cannot be seen from here."""
+def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> dict[str, Any] | None:
+    """Return what the groups of ``pid`` were charged, beside the process's own numbers; see ``read_folders``. ``None``:
+    the process is gone, or its groups cannot be seen from here."""
     folders = group_folders(pid, root)
-    if not folders:
-        return None
     try:
         reader = ProcessReader(pid, start_ticks)
     except ProcessLookupError:
         return None
     reading = reader.read()
     reader.close()
-    rss_bytes, cpu_s = (None, None) if reading is None else (reading.rss_bytes, reading.cpu_s)
-    return read_folders(folders, rss_bytes=rss_bytes, process_cpu_s=cpu_s)
+    return read_folders(folders, reading) if folders else None
 
 
-def read_folders(
-    folders: dict[str, Path], *, rss_bytes: int | None, process_cpu_s: float | None
-) -> GroupNumbers:
-    """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2."""
+def read_folders(folders: dict[str, Path], process: ProcessReading | None = None) -> dict[str, Any]:
+    """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2. Return the fields of
+    ``model.GroupReading``."""
     v2 = "" in folders
 
     def text(controller: str, name: str) -> str:
         folder = folders.get("" if v2 else controller)
         return "" if folder is None else text_of(folder / name)
 
-    throttling = text("cpu", "cpu.stat")
-    usage = pairs_in(throttling).get("usage_usec", "") if v2 else text("cpuacct", "cpuacct.usage")
-    used = whole_number(usage)
-    limited = parse_cpu_stat(throttling)
-    memory = ("memory.current", "memory.peak")
-    if not v2:
-        memory = ("memory.usage_in_bytes", "memory.max_usage_in_bytes")
-    return GroupNumbers(
-        version="v2" if v2 else "v1",
-        memory_bytes=whole_number(text("memory", memory[0])),
-        memory_max_bytes=whole_number(text("memory", memory[1])),
-        cpu_s=None if used is None else used / (1e6 if v2 else 1e9),
-        n_throttled=limited.n_throttled if limited else None,
-        throttled_s=limited.throttled_s if limited else None,
-        rss_bytes=rss_bytes,
-        process_cpu_s=process_cpu_s,
-    )
+    stat = text("cpu", "cpu.stat")
+    used = whole_number(pairs_in(stat).get("usage_usec", "") if v2 else text("cpuacct", "cpuacct.usage"))
+    limited = parse_cpu_stat(stat)
+    now, most = ("current", "peak") if v2 else ("usage_in_bytes", "max_usage_in_bytes")
+    return {
+        "version": "v2" if v2 else "v1",
+        "memory_bytes": whole_number(text("memory", f"memory.{now}")),
+        "memory_max_bytes": whole_number(text("memory", f"memory.{most}")),
+        "cpu_s": None if used is None else used / (1e6 if v2 else 1e9),
+        "n_throttled": limited.n_throttled if limited else None,
+        "throttled_s": limited.throttled_s if limited else None,
+        "rss_bytes": process.rss_bytes if process else None,
+        "process_cpu_s": process.cpu_s if process else None,
+    }
 
 
 def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
@@ -152,10 +130,8 @@ class CpuStat(NamedTuple):
 def parse_cpu_stat(text: str) -> CpuStat | None:
     """Parse ``cpu.stat`` of either version; ``None`` when the group has no CPU quota to speak of (the topmost group
     of version 2)."""
-    pairs = pairs_in(text)
-    n, us, ns = (
-        whole_number(pairs.get(name, "")) for name in ("nr_throttled", "throttled_usec", "throttled_time")
-    )
+    get = pairs_in(text).get
+    n, us, ns = (whole_number(get(name, "")) for name in ("nr_throttled", "throttled_usec", "throttled_time"))
     if n is None or (us is None and ns is None):
         return None
     return CpuStat(n, us / 1e6 if us is not None else (ns or 0) / 1e9)

@@ -13,7 +13,6 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 #: Readings a second, of all CPUs together: a thousandth of their time.
 READINGS_PER_S = 10.0
@@ -21,17 +20,6 @@ READINGS_PER_S = 10.0
 JITTER = 0.2
 #: The first steps bring the calculation back into the caches, and are not counted.
 WARMING_STEPS, STEPS = 200, 1500
-
-
-@dataclass(frozen=True)
-class CpuSpeedReadings:
-    """Readings of one CPU: 5th percentile, median and mean of the CPU time of a step, in nanoseconds."""
-
-    cpu: int
-    n_readings: int
-    step_ns_p05: float
-    step_ns_p50: float
-    step_ns_mean: float
 
 
 class CpuSpeedMeter:
@@ -43,9 +31,7 @@ class CpuSpeedMeter:
         self._read: dict[int, list[float]] = {}
         interval_s = len(cpus) / per_s
         self._threads = [
-            threading.Thread(
-                target=self._work, args=(cpu, interval_s), name=f"speed of CPU {cpu}", daemon=True
-            )
+            threading.Thread(target=self._work, args=(cpu, interval_s), name=f"CPU {cpu}", daemon=True)
             for cpu in cpus
         ]
 
@@ -54,16 +40,18 @@ class CpuSpeedMeter:
         for thread in self._threads:
             thread.start()
 
-    def stop(self) -> list[CpuSpeedReadings]:
-        """Stop, and return the readings, CPUs in order; one that could not be read is left out. Idempotent."""
+    def stop(self) -> list[dict[str, float]]:
+        """Stop, and return the fields of ``model.CpuSpeed``: 5th percentile, median and mean of the CPU time of a step,
+        in nanoseconds; CPUs in order, one that could not be read is left out. Idempotent."""
         self._over.set()
         for thread in self._threads:
             thread.join()
-        results = []
+        results: list[dict[str, float]] = []
         for cpu, read in sorted(self._read.items()):
             ordered, n = sorted(read), len(read)
-            p05, p50, mean = ordered[n // 20], ordered[n // 2], sum(ordered) / n
-            results.append(CpuSpeedReadings(cpu, n, round(p05, 2), round(p50, 2), round(mean, 2)))
+            steps = {"p05": ordered[n // 20], "p50": ordered[n // 2], "mean": sum(ordered) / n}
+            rounded = {f"step_ns_{name}": round(step_ns, 2) for name, step_ns in steps.items()}
+            results.append({"cpu": cpu, "n_readings": n, **rounded})
         return results
 
     def _work(self, cpu: int, interval_s: float) -> None:

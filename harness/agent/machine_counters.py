@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from harness.agent.cgroup import longest_throttling, text_of, throttling_folders
-
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+from harness.agent.process_tree import TICKS_PER_S
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from harness.agent import cgroup
 from harness.agent.platforms import usable_cpus
 
 #: Below this, service, generator and the harness itself cannot each have cores of their own.
@@ -84,10 +85,7 @@ def hostname_hash() -> str:
 
 def text_of(path: Path) -> str | None:
     """Return the text of a small file of the kernel; ``None``: there is none."""
-    try:
-        return path.read_text("utf-8").strip() or None
-    except OSError:
-        return None
+    return cgroup.text_of(path).strip() or None
 
 
 def _field(path: Path, name: str) -> str | None:

@@ -14,9 +14,10 @@ import os
 import stat
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.agent.processes import PROC, ProcessStat, parse_stat
 
@@ -172,14 +173,27 @@ class ProcessReader:
 class TreeReader:
     """A process with its children: one sum, in which the CPU time of ended children stays. ``discover`` looks for
     children (one file per thread). ``short_lived``: most children live too short to be discovered (a database's, one
-    per connection), so the time of ended ones is what the kernel put on their parent's account."""
+    per connection), so the time of ended ones is what the kernel put on their parent's account. ``others``: id and
+    start of further processes in the same sum (pods of a service), which ends with the first of them."""
 
     def __init__(
-        self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0, *, short_lived: bool = False
+        self,
+        pid: int,
+        start_ticks: int,
+        cpu_at_launch_s: float = 0.0,
+        *,
+        short_lived: bool = False,
+        others: Sequence[Sequence[int]] = (),
     ) -> None:
         self._short_lived = short_lived
-        self._readers = {pid: ProcessReader(pid, start_ticks)}
-        self._root = pid
+        self._readers: dict[int, ProcessReader] = {}
+        try:
+            for root, ticks in ((pid, start_ticks), *others):
+                self._readers[root] = ProcessReader(root, ticks)
+        except ProcessLookupError:
+            self.close()
+            raise
+        self._roots = tuple(self._readers)
         self._last_cpu_s: dict[int, float] = {}
         self._ended_cpu_s = -cpu_at_launch_s
 
@@ -194,7 +208,8 @@ class TreeReader:
                         to_look_at.append(child)
 
     def read(self, *, threads: bool = True) -> ProcessReading | None:
-        """Return the sum over the tree, or ``None`` once the first process has ended; ``threads``: count them too."""
+        """Return the sum over the tree, or ``None`` once a process that is no child has ended; ``threads``: count them
+        too."""
         stats = [reader.stat() for reader in self._readers.values()] if self._short_lived else []
         reaped_s = sum(stat.reaped_ticks for stat in stats if stat is not None) / TICKS_PER_S
         rss_bytes = 0
@@ -203,7 +218,7 @@ class TreeReader:
             if reading is not None:
                 rss_bytes += reading.rss_bytes
                 self._last_cpu_s[pid] = reading.cpu_s
-            elif pid == self._root:
+            elif pid in self._roots:
                 return None
             else:
                 last_s = self._last_cpu_s.pop(pid, 0.0)
@@ -225,6 +240,11 @@ class TreeReader:
         known = [wait_s for pid in self._readers if (wait_s := run_queue_wait_s(pid)) is not None]
         return sum(known) if len(known) == len(self._readers) else None
 
+    def compile_s(self) -> float | None:
+        """Return the wall time that JIT compilers spent so far, in seconds; ``None``: one of them is no JVM."""
+        known = [spent_s for pid in self._roots if (spent_s := compile_seconds(pid)) is not None]
+        return sum(known) if len(known) == len(self._roots) else None
+
     def n_descriptors(self) -> int | None:
         """Return how many descriptors the tree has open, or ``None`` when we may not look."""
         counts = [reader.n_descriptors() for reader in self._readers.values()]
@@ -238,7 +258,7 @@ class TreeReader:
             try:
                 text = Path(f"{PROC}/{pid}/smaps_rollup").read_text()
             except OSError:
-                if pid == self._root:
+                if pid in self._roots:
                     return None
                 continue  # a child that has just ended has no memory
             total += sum(int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:"))
@@ -265,19 +285,12 @@ class TreeResources:
     wait_s: float | None = None
 
 
-def read_tree(
-    pid: int,
-    start_ticks: int,
-    *,
-    cpu_at_launch_s: float = 0.0,
-    pss: bool = True,
-    short_lived: bool = False,
-) -> TreeResources:
-    """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``. PSS costs
+def read_tree(pid: int, start_ticks: int, *, pss: bool = True, **tree_of: Any) -> TreeResources:
+    """Read the process and its children once, for the edge of a phase; ``tree_of``: see ``TreeReader``. PSS costs
     some 17 ms and holds the process's memory map for that long."""
     wall_epoch_s, monotonic_s = time.time(), time.monotonic()
     try:
-        tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
+        tree = TreeReader(pid, start_ticks, **tree_of)
     except ProcessLookupError:
         return TreeResources(wall_epoch_s, monotonic_s)
     try:
@@ -293,7 +306,7 @@ def read_tree(
             cpu_s=reading.cpu_s,
             n_threads=reading.n_threads,
             n_descriptors=tree.n_descriptors(),
-            compile_s=compile_seconds(pid),
+            compile_s=tree.compile_s(),
             system_s=tree.system_s(),
             wait_s=tree.wait_s(),
         )

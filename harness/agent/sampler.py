@@ -28,12 +28,13 @@ LONGEST_SLEEP_S = 0.05
 @dataclass(frozen=True)
 class Watched:
     """A process to be sampled, with its children, less ``cpu_at_launch_s``, its CPU time before the program itself ran.
-    ``short_lived``: most of its many children are, so it is read at SLOW_HZ; see ``TreeReader``."""
+    ``short_lived``: most of its many children are, so it is read at SLOW_HZ; ``others``: see ``TreeReader``."""
 
     pid: int
     start_ticks: int
     cpu_at_launch_s: float = 0.0
     short_lived: bool = False
+    others: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,13 @@ class SamplerSummary:
 
 
 class Sampler:
-    """Use as a context manager, or ``start`` and ``stop``; roles may be added while it works. ``samples`` and
-    ``machine`` are CSV, columns as in docs/data.md. A process that ends has no more rows."""
+    """``start`` it and ``stop`` it; roles may be added while it works. ``samples`` and ``machine`` are CSV, columns as
+    in docs/data.md. A process that ends has no more rows."""
 
-    def __init__(
-        self, processes: dict[str, Watched], *, samples: Path, machine: Path, hz: float = 20.0
-    ) -> None:
-        self._hz = _possible(hz)
+    def __init__(self, samples: Path, machine: Path, hz: float) -> None:
+        self._hz = hz
         self._files = (samples, machine)
-        self._added: list[tuple[str, Watched]] = list(processes.items())
+        self._added: list[tuple[str, Watched]] = []
         self._trees: dict[str, TreeReader] = {}
         self._only_slow: set[str] = set()
         self._n_begun: int | None = None
@@ -64,13 +63,6 @@ class Sampler:
         self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
         self._problem: BaseException | None = None
         self._summary = SamplerSummary(0, 0, 0.0, 0.0)
-
-    def __enter__(self) -> Sampler:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def start(self) -> None:
         self._thread.start()
@@ -81,8 +73,8 @@ class Sampler:
         self._called = True
 
     def pace(self, hz: float) -> None:
-        """Take so many samples a second from the next tick on. Raises ValueError: not from 1 to 1000."""
-        self._hz = _possible(hz)
+        """Take so many samples a second, 1 to 1000, from the next tick on."""
+        self._hz = hz
         self._called = True
 
     def stop(self) -> SamplerSummary:
@@ -181,12 +173,6 @@ class Sampler:
             self._trees[role] = tree
             if watched.short_lived:
                 self._only_slow.add(role)
-
-
-def _possible(hz: float) -> float:
-    if not 1.0 <= hz <= 1000.0:
-        raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
-    return hz
 
 
 def _cell(value: float | int | None) -> str:

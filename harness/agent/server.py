@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's side of the wire: one JSON object a line, asked over a unix socket, answered in any order by its number.
+"""The agent as it is started: one JSON object a line, asked on its stdin, answered on its stdout in any order by its
+number.
 
-Moments are on this machine's clocks. When no controller was heard for the time of grace, everything that was started is
-ended and the folder is removed.
+Moments are on this machine's clocks. When its stdin ends, or no controller was heard for the time of grace, everything
+that was started is ended and its folder is removed.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import contextlib
 import errno
 import json
 import os
+import pkgutil
 import platform
 import shutil
 import signal
 import socket
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,13 +29,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.agent.cpu_speed import CpuSpeedMeter
-from harness.agent.files import SCRATCH, FileHandlers, folder_bytes, remove_scratch
+from harness.agent.files import SCRATCH, file_sha256, files_below, folder_bytes, remove_scratch
 from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
-from harness.agent.platforms import usable_cpus
+from harness.agent.platforms import return_large_blocks, usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
+from harness.agent.processes import alive, kill_group, this_process
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -46,7 +52,6 @@ GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
 QUESTIONS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "ping": lambda: {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()},
     "which": lambda names: {name: shutil.which(name) for name in names},
-    "exists": lambda path: {"exists": os.path.exists(path)},
     "folder_bytes": lambda folder: {"bytes": folder_bytes(Path(folder))},
     "free_port": lambda address: {"port": free_port(address)},
     "resources": lambda watched, pss: asdict(read_tree(pss=pss, **watched)),
@@ -59,14 +64,14 @@ class _Endpoint(NamedTuple):
     port: int
 
 
-class Handlers(FileHandlers):
-    """Everything that was started for one controller: its orders, each a method ``do_...``."""
+class Handlers:
+    """Everything that was started for one controller: its orders, each a method ``do_...``; ``folder``: the agent's."""
 
     def __init__(self, folder: Path) -> None:
-        FileHandlers.__init__(self, folder)
+        self._folder, self._running = folder, folder / "running"
+        for made in (self._running, folder / SCRATCH, folder / "work"):
+            made.mkdir()
         self._ended = threading.Event()
-        self._running = folder / "running"
-        self._running.mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname())
         self._lock = threading.Lock()
         self._processes: dict[int, Spawned] = {}
@@ -93,17 +98,6 @@ class Handlers(FileHandlers):
         for gauge in gauges:
             with contextlib.suppress(OSError):  # its files go with the folder
                 gauge.stop()
-
-    def do_facts(self) -> dict[str, Any]:
-        return {
-            "machine": machine_facts(),
-            "cpus": list(usable_cpus()),
-            "cores": physical_cores(usable_cpus()),
-            "free_bytes": shutil.disk_usage(str(self._folder)).free,
-            "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
-            "user": f"{os.getuid()}:{os.getgid()}",
-            "architecture": platform.machine(),
-        }
 
     def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
         process: Spawned = self._spawner.spawn(order)
@@ -143,7 +137,7 @@ class Handlers(FileHandlers):
         return {**report, "cpu_s": cpu_s}
 
     def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
-        return {"sampler": self._started(Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz))}
+        return {"sampler": self._started(Sampler(Path(samples), Path(machine), hz))}
 
     def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
         self._gauge(sampler).add(role, Watched(**watched))
@@ -158,7 +152,7 @@ class Handlers(FileHandlers):
         return {"meter": self._started(CpuSpeedMeter(cpus, per_s))}
 
     def do_speed_stop(self, meter: int) -> dict[str, Any]:
-        return {"read": [asdict(read) for read in self._gauge(meter, over=True).stop()]}
+        return {"read": self._gauge(meter, over=True).stop()}
 
     def _started(self, gauge: Any) -> int:
         with self._lock:
@@ -176,21 +170,15 @@ class Handlers(FileHandlers):
         return gauge
 
     def do_first_answer(
-        self,
-        address: str,
-        port: int,
-        request: str,
-        watched: dict[str, Any],
-        launched_monotonic_s: float,
-        deadline_s: float,
+        self, address: list[Any], request: str, watched: dict[str, Any], launched_s: float, deadline_s: float
     ) -> dict[str, Any]:
         pid, start_ticks = watched["pid"], watched["start_ticks"]
         if (spawned := self._processes.get(pid)) is not None:  # closer than by the controller's clock
-            launched_monotonic_s = spawned.launched_monotonic_s
+            launched_s = spawned.launched_monotonic_s
         first = poll_first_answer(
-            _Endpoint(address, port),
+            _Endpoint(*address),
             base64.b64decode(request),
-            launched_monotonic_s=launched_monotonic_s,
+            launched_monotonic_s=launched_s,
             deadline_s=deadline_s,
             gone=gone_check(pid, start_ticks),
         )
@@ -199,6 +187,58 @@ class Handlers(FileHandlers):
         if first.answer is not None:
             result["answer"]["body"] = base64.b64encode(first.answer.body).decode()
         return {**result, "resources": resources}
+
+    def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
+        with open(path, "rb") as stream:
+            if last_bytes is not None:
+                stream.seek(max(0, stream.seek(0, 2) - last_bytes))
+            return {"content": base64.b64encode(stream.read()).decode()}
+
+    def do_make_folder(self, name: str, wanted_bytes: int) -> dict[str, Any]:
+        folder = self._folder / "work" / name
+        free = shutil.disk_usage(str(self._folder)).free
+        if free < wanted_bytes:
+            raise HostError(
+                f"{free / 2**20:.0f} MiB are left in {self._folder}, and a trial may need "
+                f"{wanted_bytes / 2**20:.0f} MiB; make room, or set another folder in hosts.toml"
+            )
+        folder.mkdir(parents=True)
+        return {"folder": str(folder)}
+
+    def do_free_bytes(self) -> dict[str, Any]:
+        """Return the bytes that may still be written where trials have their folders."""
+        return {"bytes": shutil.disk_usage(str(self._folder)).free}
+
+    def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
+        """Make a folder that another user may work in; it goes with this agent."""
+        made = tempfile.mkdtemp(prefix="rematch-", dir=parent)
+        (self._folder / SCRATCH / os.path.basename(made)).write_text(made)
+        if owner is not None:
+            os.chown(made, owner[0], owner[1])
+        return {"folder": made}
+
+    def do_inventory(self, folder: str) -> dict[str, Any]:
+        """Return the hash of every file below, and whether it may be executed."""
+        return {
+            str(path.relative_to(folder)): [file_sha256(path), path.stat().st_mode & 0o111]
+            for path in files_below(Path(folder))
+        }
+
+    def do_adopt(self, part: str, folder: str) -> None:
+        """Give a finished folder its name, unless another session was quicker."""
+        try:
+            os.rename(part, folder)
+        except OSError:
+            if not os.path.isdir(folder):
+                raise
+            shutil.rmtree(part, ignore_errors=True)
+
+    def do_remove(self, folder: str) -> None:
+        below = os.path.realpath(folder)
+        base = os.path.realpath(str(self._folder.parent.parent))
+        if not below.startswith(base + os.sep):
+            raise HostError(f"{folder} is none of the agent's folders; it is left alone")
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _process(self, pid: int) -> Spawned:
         with self._lock:
@@ -214,55 +254,66 @@ class Handlers(FileHandlers):
         return asdict(report)
 
 
-#: The daemon's socket, in its folder.
-SOCKET = "agent.sock"
+#: In the folder of an agent: its process and that one's start.
+ABOUT = "agent.json"
 _LOOK_EVERY_S = 0.1
 
 
 class Server:
-    """Listens in ``folder``; ``serve`` returns when it was told to end or nobody is there any more."""
+    """Has a folder of its own below ``base``, which nobody else may look into; ``serve`` returns when it was told to
+    end or nobody is there any more. Its first line has ids of other agents that live here, and facts of the machine."""
 
-    def __init__(self, folder: Path, grace_s: float) -> None:
-        self._folder, self._grace_s = folder, grace_s
-        self._orders = Handlers(folder)
+    def __init__(self, base: Path, grace_s: float) -> None:
+        sessions = base / "sessions"
+        sessions.mkdir(parents=True, exist_ok=True)
+        others = sweep(sessions)
+        self._folder, self._grace_s = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions))), grace_s
+        pid, start_ticks = this_process()
+        (self._folder / ABOUT).write_text(json.dumps({"pid": pid, "start_ticks": start_ticks}))
+        stub = pkgutil.get_data("harness.agent", "spawn_stub.py")
+        (self._folder / "spawn_stub.py").write_bytes(stub or b"")
+        self._orders = Handlers(self._folder)
         self._sending = threading.Lock()
         self._heard = time.monotonic()
         self._ending = threading.Event()
-        os.chdir(str(folder))  # a path in a socket's address may have no more than 107 bytes
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(SOCKET)
-        os.chmod(SOCKET, 0o600)
-        os.chdir("/")
-        self._listener.listen(4)
-        self._listener.settimeout(_LOOK_EVERY_S)
+        self._answers = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # nothing else is written among the answers
+        facts = {
+            "others": others,
+            "python": sys.version.split()[0],
+            "machine": machine_facts(),
+            "cpus": list(usable_cpus()),
+            "cores": physical_cores(usable_cpus()),
+            "free_bytes": shutil.disk_usage(str(self._folder)).free,
+            "environment": {name: os.environ.get(name, "") for name in ("HOME", "PATH", "JAVA_HOME")},
+            "user": f"{os.getuid()}:{os.getgid()}",
+            "architecture": platform.machine(),
+        }
+        self._send(facts)
 
     def serve(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: self._ending.set())
-        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        threading.Thread(target=self._listen, daemon=True).start()
         try:
             while not self._ending.is_set() and time.monotonic() - self._heard < self._grace_s:
-                try:
-                    link, _ = self._listener.accept()
-                except socket.timeout:  # noqa: UP041 - until Python 3.10 it is no TimeoutError
-                    continue
-                link.settimeout(None)
-                threading.Thread(target=self._listen, args=(link,), daemon=True).start()
+                time.sleep(_LOOK_EVERY_S)
         finally:
             self._orders.end_all()
             shutil.rmtree(str(self._folder), ignore_errors=True)
 
-    def _listen(self, link: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError), link, link.makefile("rb") as lines:
-            for line in lines:
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in sys.stdin.buffer:
                 self._heard = time.monotonic()
                 question = json.loads(line)
                 if question["do"] in SLOW:
-                    threading.Thread(target=self._answer, args=(link, question), daemon=True).start()
+                    threading.Thread(target=self._answer, args=(question,), daemon=True).start()
                 else:
-                    self._answer(link, question)
+                    self._answer(question)
+        self._ending.set()
 
-    def _answer(self, link: socket.socket, question: dict[str, Any]) -> None:
+    def _answer(self, question: dict[str, Any]) -> None:
         what = question["do"]
         answer: dict[str, Any] = {"id": question["id"]}
         try:
@@ -276,7 +327,39 @@ class Server:
             answer["error"] = f"{problem.strerror or problem}{place}{advice}"
         except Exception as problem:  # whoever asked is told, whatever it is
             answer["error"] = f"{what}: {type(problem).__name__}: {problem}"
-        with self._sending, contextlib.suppress(OSError):  # the controller is gone
-            link.sendall(json.dumps(answer).encode() + b"\n")
+        self._send(answer)
         if what == "bye":
             self._ending.set()
+
+    def _send(self, line: dict[str, Any]) -> None:
+        with self._sending, contextlib.suppress(OSError):  # the controller is gone
+            self._answers.write(json.dumps(line).encode() + b"\n")
+            self._answers.flush()
+
+
+def sweep(sessions: Path) -> list[int]:
+    """Return the ids of the agents that live; end what a killed one left behind, and remove its folder."""
+    living: list[int] = []
+    for folder in sorted(sessions.glob("agent-*")):
+        with contextlib.suppress(OSError, ValueError):
+            about = json.loads((folder / ABOUT).read_text())
+            if alive(about["pid"], about["start_ticks"]):
+                living.append(about["pid"])
+                continue
+        for note in folder.glob("running/*"):
+            group, _, ticks = note.name.partition("-")
+            kill_group(int(group), int(ticks))
+        remove_scratch(folder / SCRATCH)
+        shutil.rmtree(str(folder), ignore_errors=True)
+    return living
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="agent")
+    parser.add_argument("base", type=Path, help="the folder of all agents of this user")
+    parser.add_argument("--grace-s", type=float, default=30.0, help="time without a message")
+    options = parser.parse_args()
+    os.umask(0o077)
+    return_large_blocks()
+    Server(options.base, options.grace_s).serve()
+    os._exit(0)

@@ -136,9 +136,7 @@ class Spawned:
         left = kill_group(self.pid, self.start_ticks)
         exit_code = self.wait(GONE_WITHIN_S)
         if left or exit_code is None:
-            raise HostError(
-                f"process group {self.pid} does not end after SIGKILL; still there: {left or self.pid}"
-            )
+            raise HostError(f"process group {self.pid} does not end after SIGKILL; left: {left or self.pid}")
         if self._tree is not None:
             self._tree.close()
             self._tree = None
@@ -182,9 +180,7 @@ class Spawner:
             finally:
                 process.end(0.0)
             if exit_code is None:
-                raise HostError(
-                    f"{order['argv'][0]} on {self._host}: not done after {timeout_s:g} s; it was ended"
-                )
+                raise HostError(f"{order['argv'][0]} on {self._host}: not done after {timeout_s:g} s; ended")
             return Completed(
                 exit_code=exit_code,
                 stdout=stdout.read_text(encoding="utf-8", errors="replace"),

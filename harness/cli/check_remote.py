@@ -104,7 +104,7 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     )
     return {
         "machine": machine.model_dump(),
-        "python": host.agent.python_version,
+        "python": host.agent.facts["python"],
         "free_bytes": host.free_bytes,
         "clock": clock.model_dump(),
         "quiet": quiet,

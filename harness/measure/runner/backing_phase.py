@@ -15,7 +15,7 @@ from harness.errors import TrialFailure
 from harness.measure.runner.context import Notes, open_folder, phase
 from harness.measure.runner.request_log import compare_promises
 from harness.model import BackingSettings, Outcome
-from harness.places.backing import BackingNeed, BackingService, source_of
+from harness.places.backing import BackingNeed, BackingService
 from harness.places.hosts.measuring import Sampling
 from harness.places.sampling import merge
 
@@ -46,7 +46,7 @@ def bring_up_backing(sampler: Sampling, notes: Notes, cleanup: contextlib.ExitSt
     )
     with phase("backing", notes):
         for name in needs:
-            service = source_of(name, context.backing).start(need, spec.folder)
+            service = context.backing[name].start(need, spec.folder)
             cleanup.callback(_stop, service, notes)
             record = service.record
             context.note(context.backing_host, pid=record.pid, role=ROLES[name], port=record.port)

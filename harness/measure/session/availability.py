@@ -33,7 +33,7 @@ from harness.model import (
     Variant,
     configurations,
 )
-from harness.places.backing import BackingNeed, source_of
+from harness.places.backing import BackingNeed
 from harness.places.launchers.arguments import ONLY_PODS, of_pods_alone
 from harness.places.launchers.cgroup import remark_on_limits
 
@@ -151,10 +151,7 @@ def _backing_problem(
         settings=settings or BackingSettings(),
     )
     for name in implementation.needs:
-        try:
-            problem = source_of(name, assembly.backing).unavailable(need)
-        except MissingTool as missing:
-            problem = str(missing)
+        problem = assembly.backing[name].unavailable(need)
         if problem is not None:
             return problem
     return None

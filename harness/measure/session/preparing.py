@@ -36,7 +36,7 @@ from harness.model import (
     MemoryFit,
     PlannedTrial,
 )
-from harness.places.backing import BackingNeed, source_of
+from harness.places.backing import BackingNeed
 from harness.provenance import without_paths
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
@@ -191,7 +191,7 @@ class Preparation(Rehearsals):
             settings=configuration.backing or BackingSettings(),
         )
         for name in self.implementation(configuration).needs:
-            source_of(name, self.assembly.backing).prepare(need)
+            self.assembly.backing[name].prepare(need)
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
         # against echo a generator has CPUs of its own, which in a duet it has not: its share is measured in each trial

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from harness.errors import MissingTool, TrialFailure
+from harness.errors import TrialFailure
 from harness.model import BackingName, BackingRecord, BackingSettings, Frozen, InvariantReading, Outcome
 
 
@@ -76,17 +76,6 @@ class BackingSource(Protocol):
         """End whatever lives longer than a trial; return the ids of the processes that ended."""
 
 
-def source_of(name: BackingName, sources: Mapping[BackingName, BackingSource]) -> BackingSource:
-    """Return the source of that name. Raises MissingTool: there is none here."""
-    if name not in sources:
-        raise MissingTool(
-            name,
-            why="as a backing service",
-            how_to_get=f"a variant that needs only {', '.join(sources) or 'none'}",
-        )
-    return sources[name]
-
-
 def refuse_ended(services: Sequence[BackingService], when: str) -> None:
     """Refuse services that have ended by themselves. Raises TrialFailure: names one, and how it ended."""
     for service in services:
@@ -107,9 +96,8 @@ def running(
     environment: dict[str, str] = {}
     with contextlib.ExitStack() as cleanup:
         for name in names:
-            source = source_of(name, sources)
-            source.prepare(fresh)
-            service = source.start(fresh, folder)
+            sources[name].prepare(fresh)
+            service = sources[name].start(fresh, folder)
             cleanup.callback(service.stop)
             environment |= service.environment
         yield environment

@@ -91,10 +91,9 @@ def find_remote_home(host: SshHost) -> PostgresHome:
             how_to_get=f"apt-get install -y postgresql (on {host.name}; or set postgres in hosts.toml)",
         )
     shown = run_words(host, f"{programs}/postgres", "--version").stdout.strip()
-    version = re.search(r"\d+(\.\d+)*", shown)
-    return PostgresHome(
-        programs=Path(programs), version=version.group() if version else shown, run_as=find_account(host)
-    )
+    match = re.search(r"\d+(\.\d+)*", shown)
+    version = match.group() if match else shown
+    return PostgresHome(programs=Path(programs), version=version, run_as=find_account(host))
 
 
 class DatabaseMachine:
@@ -130,11 +129,6 @@ class DatabaseMachine:
             self._scratch[parent] = cast("SshHost", self.host).scratch(parent, self.home.run_as)
         return self._scratch[parent]
 
-    def run(self, *words: str, within_s: float = 30.0) -> None:
-        """Run a program as the server's user. Raises HostError: it did not end well; with the last line of its
-        output."""
-        self._run(words, within_s, self.home.run_as)
-
     def read(self, file: Path, last_bytes: int | None = None) -> bytes:
         """Return the content of a file, or its end; nothing of one that is not there."""
         try:
@@ -145,7 +139,7 @@ class DatabaseMachine:
     def make_folder(self, folder: Path) -> None:
         """Make a folder that only the server's user (and root) can look into."""
         owner = [] if self.home.run_as is None else [f"-o{self.home.run_as[0]}", f"-g{self.home.run_as[1]}"]
-        self._run(("install", "-d", "-m", "700", *owner, str(folder)))
+        self.run("install", "-d", "-m", "700", *owner, str(folder))
 
     def put(self, text: str, target: Path) -> None:
         """Write a small file that only the server's user may read."""
@@ -155,7 +149,7 @@ class DatabaseMachine:
             local.write_text(text)
             self.host.put(local, target)
         if self.home.run_as is not None:
-            self._run(("chown", ":".join(map(str, self.home.run_as)), str(target)))
+            self.run("chown", ":".join(map(str, self.home.run_as)), str(target))
 
     def let_in(self, data: Path, authentication: str) -> None:
         """Say who may come in from where, and how passwords are checked: under ``md5`` a user of whose password a
@@ -184,18 +178,16 @@ class DatabaseMachine:
 
     def remove(self, folder: Path) -> None:
         """Remove a data folder; nobody serves it any more."""
-        self._run(("rm", "-rf", str(folder)))
+        self.run("rm", "-rf", str(folder))
 
-    def _run(
-        self, words: tuple[str, ...], within_s: float = 60.0, run_as: tuple[int, int] | None = None
-    ) -> None:
+    def run(self, *words: str, within_s: float = 60.0, run_as: tuple[int, int] | None = None) -> None:
+        """Run a program; ``run_as``: user and group, default: ours there. Raises HostError: it did not end well; with
+        the last line of its output."""
         command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=run_as)
         done = self.host.run(command, within_s)
         if done.exit_code != 0:
-            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
-            raise HostError(
-                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
-            )
+            last = ((done.stderr or done.stdout).strip().splitlines() or ["nothing"])[-1][:300]
+            raise HostError(f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {last}")
 
 
 def base_folder(root: Path, account: tuple[int, int] | None, elsewhere: Path = ELSEWHERE) -> Path:
@@ -205,9 +197,8 @@ def base_folder(root: Path, account: tuple[int, int] | None, elsewhere: Path = E
     if reachable(root.resolve(), account):
         inside.mkdir(parents=True, exist_ok=True)
         return inside
-    return own_folder(
-        elsewhere.resolve() / f"rematch-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:12]}"
-    )
+    name = f"rematch-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:12]}"
+    return own_folder(elsewhere.resolve() / name)
 
 
 def own_folder(folder: Path) -> Path:

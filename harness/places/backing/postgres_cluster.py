@@ -157,7 +157,7 @@ class Clusters:
         machine.run(
             str(machine.home.programs / "initdb"), "-D", str(data), "--username", SUPERUSER,
             "--auth", "scram-sha-256", "--pwfile", str(folder / "superuser"),
-            "--encoding", "UTF8", "--locale", "C", "--no-sync", within_s=INITDB_WITHIN_S,
+            "--encoding", "UTF8", "--locale", "C", "--no-sync", within_s=INITDB_WITHIN_S, run_as=machine.home.run_as,
         )  # fmt: skip
         machine.let_in(data, "scram-sha-256")
         login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
@@ -255,9 +255,8 @@ class Clusters:
     def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
         folder = self._new_folder(settings)
         try:
-            self._machine.run(
-                "cp", "-a", str(template / "data"), str(folder / "data"), within_s=COPY_WITHIN_S
-            )
+            copied = ("cp", "-a", str(template / "data"), str(folder / "data"))
+            self._machine.run(*copied, within_s=COPY_WITHIN_S, run_as=self._machine.home.run_as)
         except BaseException as problem:
             self._machine.remove(folder)
             if isinstance(problem, HostError):

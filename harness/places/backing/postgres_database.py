@@ -263,9 +263,8 @@ class Databases:
         except BaseException as problem:
             lent.stop()
             if isinstance(problem, psycopg.Error):
-                raise TrialFailure(
-                    Outcome.FAILED, f"the database cannot be watched: {words_of(problem)}"
-                ) from problem
+                why = f"the database cannot be watched: {words_of(problem)}"
+                raise TrialFailure(Outcome.FAILED, why) from problem
             raise
         return lent
 

@@ -72,14 +72,10 @@ def new_password() -> str:
     return secrets.token_hex(16)
 
 
-def set_password(
-    connection: Connection, user: str, password: str, authentication: str = "scram-sha-256"
-) -> None:
+def set_password(connection: Connection, user: str, password: str, method: str = "scram-sha-256") -> None:
     """Give one of our own two users a password, of which the server gets a verifier alone. How it is checked follows
     from that: ``md5`` is the default of before PostgreSQL 14."""
-    verifier = connection.pgconn.encrypt_password(
-        password.encode(), user.encode(), authentication.encode()
-    ).decode()
+    verifier = connection.pgconn.encrypt_password(password.encode(), user.encode(), method.encode()).decode()
     connection.execute(f"ALTER ROLE {user} PASSWORD '{verifier}'".encode())
 
 
@@ -100,14 +96,10 @@ def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReadin
     readings = []
     for row in _ask(connection, file, "whether its invariants hold"):
         match row:
-            case (str() as name, int() | Decimal() as number, int() | Decimal() as expected) if number == int(
-                number
-            ) and expected == int(expected):
-                readings.append(InvariantReading(name=name, found=int(number), expected=int(expected)))
+            case (str() as name, int() | Decimal() as n, int() | Decimal() as due) if n % 1 == due % 1 == 0:
+                readings.append(InvariantReading(name=name, found=int(n), expected=int(due)))
             case _:
-                raise _wrong_row(
-                    row, file, "name text, found bigint, expected bigint, none of them null (use coalesce)"
-                )
+                raise _wrong_row(row, file, "name text, found bigint, expected bigint, none null (coalesce)")
     return tuple(readings)
 
 
@@ -143,9 +135,8 @@ def _ask(connection: Connection, file: Path, what: str) -> list[tuple[Any, ...]]
                 rows += cursor.fetchall() if cursor.description else []
                 more = cursor.nextset()
     except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
-        raise TrialFailure(
-            Outcome.FAILED, f"the database does not say {what}: {words_of(problem)}"
-        ) from problem
+        why = f"the database does not say {what}: {words_of(problem)}"
+        raise TrialFailure(Outcome.FAILED, why) from problem
     except psycopg.Error as problem:
         raise InputError(f"PostgreSQL refuses it: {words_of(problem)}", file=file) from problem
     return rows

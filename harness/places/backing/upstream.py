@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.agent.http_exchange import request_bytes
 from harness.agent.sampler import Watched
-from harness.errors import HostError, InputError, TrialFailure
+from harness.errors import InputError, TrialFailure
 from harness.model import (
     BackingName,
     BackingRecord,
@@ -22,7 +22,7 @@ from harness.model import (
 )
 from harness.places.backing.base import BackingNeed
 from harness.places.hosts.measuring import MeasuringHost
-from harness.places.launchers.base import STDERR, TAIL_BYTES, Instance, Launcher, LaunchSpec
+from harness.places.launchers.base import STDERR, Instance, Launcher, LaunchSpec
 
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"
@@ -34,13 +34,10 @@ OF_THE_INSTANCE = (
 
 
 class LentUpstream:
-    """A running upstream API, as a trial has it. ``local``: its folder here, ``remote``: on ``host``."""
+    """A running upstream API, as a trial has it. ``local``: the folder here that stands for its own on ``host``."""
 
-    def __init__(
-        self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path, remote: Path
-    ) -> None:
-        self._instance, self._need, self._host = instance, need, host
-        self._local, self._remote = local, remote
+    def __init__(self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path) -> None:
+        self._instance, self._need, self._host, self._local = instance, need, host, local
         self._ready_s, self._stopped = 0.0, False
         self.environment = {"UPSTREAM_URL": instance.endpoint.url}
         self.cpu_at_launch_s = instance.cpu_at_launch_s
@@ -49,10 +46,8 @@ class LentUpstream:
     def record(self) -> BackingRecord:
         known = self._instance.record
         same = {name: getattr(known, name) for name in OF_THE_INSTANCE}
-        version, settings = known.artifact_sha256[:12], self._need.settings
-        return BackingRecord(
-            name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same
-        )
+        version, own = known.artifact_sha256[:12], self._need.settings
+        return BackingRecord(name="upstream", version=version, settings=own, ready_s=self._ready_s, **same)
 
     def ended(self) -> str | None:
         code = None if self._stopped else self._instance.exited()
@@ -94,11 +89,7 @@ class LentUpstream:
             raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
 
     def _last_words(self) -> str:
-        try:
-            text = self._host.read(self._remote / STDERR, TAIL_BYTES)
-        except HostError:
-            return "nothing"
-        lines = text.decode(errors="replace").strip().splitlines()
+        lines = self._instance.tail(STDERR).strip().splitlines()
         return lines[-1][:300] if lines else "nothing"
 
 
@@ -112,7 +103,7 @@ class Upstream:
         self, launcher: Launcher, find: Callable[[str], Implementation | None], host: MeasuringHost
     ) -> None:
         self._launcher, self._find, self._host = launcher, find, host
-        self._builds: dict[str, BuildRecord] = {}
+        self._builds: dict[str, tuple[Implementation, BuildRecord]] = {}
 
     def unavailable(self, need: BackingNeed) -> str | None:
         implementation = self._find(need.workload)
@@ -121,7 +112,10 @@ class Upstream:
         return self._launcher.unavailable(implementation, _variant(need))
 
     def prepare(self, need: BackingNeed) -> None:
-        self._builds[need.workload] = self._launcher.build(self._implementation(need), _variant(need))
+        implementation = self._find(need.workload)
+        if implementation is None:
+            raise InputError("is not there", file=f"services/{need.workload}/{IMPLEMENTATION}")
+        self._builds[need.workload] = implementation, self._launcher.build(implementation, _variant(need))
 
     def start(self, need: BackingNeed, folder: Path) -> LentUpstream:
         """See ``BackingSource.start``."""
@@ -132,29 +126,23 @@ class Upstream:
         with contextlib.ExitStack() as undo:
             remote = self._host.open_folder(local)
             undo.callback(self._host.close_folder, local)
-            began, implementation = time.monotonic(), self._implementation(need)
+            began, (implementation, build) = time.monotonic(), self._builds[need.workload]
             spec = LaunchSpec(
                 implementation=implementation,
                 variant=_variant(need),
-                build=self._builds[need.workload],
+                build=build,
                 folder=remote,
                 cpus=need.cpus,
             )
             instance = self._launcher.launch(spec)
             undo.callback(instance.stop)
-            lent = LentUpstream(instance, need, self._host, local, remote)
+            lent = LentUpstream(instance, need, self._host, local)
             lent.wait_until_healthy(implementation.readiness, began)
             undo.pop_all()
         return lent
 
     def close(self) -> tuple[int, ...]:
         return ()
-
-    def _implementation(self, need: BackingNeed) -> Implementation:
-        implementation = self._find(need.workload)
-        if implementation is None:
-            raise InputError("is not there", file=f"services/{need.workload}/{IMPLEMENTATION}")
-        return implementation
 
 
 def _variant(need: BackingNeed) -> Variant:

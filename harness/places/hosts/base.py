@@ -24,9 +24,7 @@ class Command(Frozen):
     folder: Path = Field(description="working directory; exists")
     environment: dict[str, str] = Field(default_factory=dict)
     cpus: tuple[int, ...] | None = Field(default=None, description="pinned to these; None: not pinned")
-    stdout: Path | None = Field(
-        default=None, description="appended to; below folder when relative; None: dropped"
-    )
+    stdout: Path | None = Field(default=None, description="appended; below folder if relative; None: dropped")
     stderr: Path | None = None
     run_as: tuple[int, int] | None = Field(
         default=None,

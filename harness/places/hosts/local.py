@@ -20,10 +20,10 @@ from harness.agent.processes import read_stat
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
-from harness.model import ClockReading, CpuSpeed, GroupReading, ResourceReading
+from harness.model import ClockReading, GroupReading, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.places.hosts.base import Command, Completed, Stopped, StopSignal
-from harness.places.hosts.measuring import MeasuringHost, Sampling, Started
+from harness.places.hosts.measuring import MeasuringHost, Sampling, SpeedMeter, Started
 from harness.places.sampling import as_reading
 
 STUB = Path(__file__).resolve().parents[2] / "agent" / "spawn_stub.py"
@@ -54,8 +54,7 @@ class LocalHost(MeasuringHost):
         except OSError as problem:
             raise HostError(f"{source} -> {target} on {self.name}: {problem.strerror}") from problem
 
-    def get(self, source: Path, target: Path) -> None:
-        self.put(source, target)
+    get = put
 
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         try:
@@ -73,21 +72,17 @@ class LocalHost(MeasuringHost):
         return read_machine()
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        sampler = Sampler({}, samples=samples, machine=machine, hz=hz)
+        sampler = Sampler(samples, machine, hz)
         sampler.start()
         return sampler
 
-    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> LocalSpeedMeter:
-        return LocalSpeedMeter(cpus, per_s)
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
+        meter = CpuSpeedMeter(cpus, per_s)
+        meter.start()
+        return SpeedMeter(meter.stop)
 
     def first_answer(
-        self,
-        endpoint: Endpoint,
-        request: bytes,
-        watched: Watched,
-        *,
-        launched: ClockReading,
-        deadline_s: float,
+        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
     ) -> Started:
         first = poll_first_answer(
             endpoint,
@@ -115,18 +110,7 @@ def start_ticks_of(pid: int) -> int | None:
 def group_of(pid: int, start_ticks: int) -> GroupReading | None:
     """Read the control group of a process; ``None``: it is gone, or its group is not to be seen."""
     result = read_group(pid, start_ticks)
-    return None if result is None else GroupReading.model_validate(asdict(result))
-
-
-class LocalSpeedMeter:
-    """A meter of the speed of this machine's CPUs; a ``SpeedMeter``."""
-
-    def __init__(self, cpus: Sequence[int], per_s: float) -> None:
-        self._meter = CpuSpeedMeter(cpus, per_s)
-        self._meter.start()
-
-    def stop(self) -> tuple[CpuSpeed, ...]:
-        return tuple(CpuSpeed.model_validate(asdict(read)) for read in self._meter.stop())
+    return None if result is None else GroupReading.model_validate(result)
 
 
 class LocalProcess(Spawned):

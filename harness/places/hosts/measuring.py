@@ -7,10 +7,10 @@ Every moment that a host returns is on this machine's clocks. A host that does n
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import FirstAnswer
@@ -35,11 +35,15 @@ class Sampling(Protocol):
         """Stop and write everything out. Idempotent. Raises OSError, HostError: the files could not be written."""
 
 
-class SpeedMeter(Protocol):
-    """A meter of the speed of CPUs, at work on a host."""
+@dataclass(frozen=True)
+class SpeedMeter:
+    """A meter of the speed of CPUs, at work on a host; ``ended``: ends it, and returns its readings as plain data."""
+
+    ended: Callable[[], Iterable[Mapping[str, Any]]]
 
     def stop(self) -> tuple[CpuSpeed, ...]:
-        """Stop, and return what was read, CPUs in order; those that could not be read are left out. Idempotent."""
+        """Stop, and return what was read, CPUs in order; those that could not be read are left out."""
+        return tuple(CpuSpeed.model_validate(read) for read in self.ended())
 
 
 @dataclass(frozen=True)
@@ -78,13 +82,7 @@ class MeasuringHost(Host):
 
     @abstractmethod
     def first_answer(
-        self,
-        endpoint: Endpoint,
-        request: bytes,
-        watched: Watched,
-        *,
-        launched: ClockReading,
-        deadline_s: float,
+        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
     ) -> Started:
         """Poll for the first final answer of a service just launched there."""
 

@@ -7,11 +7,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from pydantic import model_validator
-
-from harness.errors import HostError, InputError
+from harness.errors import HostError
 from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
 from harness.model.endpoint import Endpoint
 from harness.places.hosts.measuring import MeasuringHost
@@ -35,17 +33,6 @@ class LaunchSpec(Frozen):
     folder: Path
     cpus: tuple[int, ...] | None = None
     environment: Mapping[str, str] = {}
-
-    @model_validator(mode="after")
-    def _memory_is_known(self) -> Self:
-        if (asked := self.variant.runtime.memory_asked) is not None:
-            raise InputError(
-                "is measured before the first trial of a session, and nothing can be started with it as it is",
-                place=f"runtime of {self.implementation.name}",
-                found=asked,
-                allowed="a size, or rematch measure",
-            )
-        return self
 
 
 class Instance(ABC):
@@ -84,17 +71,18 @@ class Instance(ABC):
 
     def port_taken(self) -> bool:
         """Whether it ended because somebody else had its port."""
-        return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
+        return self.exited() not in (None, 0) and PORT_TAKEN.search(self.tail(STDERR)) is not None
 
     def out_of_memory(self) -> str | None:
         """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
         for name in (STDERR, STDOUT):  # SIGKILL alone tells nothing: anybody sends it
-            for line in self._tail(name).splitlines():
+            for line in self.tail(name).splitlines():
                 if any(word in line for word in OUT_OF_MEMORY_WORDS):
                     return line.strip()[:300]
         return None
 
-    def _tail(self, name: str) -> str:
+    def tail(self, name: str) -> str:
+        """Return the end of one of its files; empty: it cannot be read."""
         try:
             return self.host.read(self._folder / name, TAIL_BYTES).decode(errors="replace")
         except HostError:

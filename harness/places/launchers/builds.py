@@ -27,13 +27,7 @@ from harness.model import BuildRecord, Frozen, Implementation
 from harness.places.hosts.base import Command, Completed, Host, run_words
 from harness.places.launchers import training
 from harness.places.launchers.arguments import expand
-from harness.places.launchers.tools import (
-    Tools,
-    build_environment,
-    build_words,
-    named_program,
-    version_of,
-)
+from harness.places.launchers.tools import Tools, build_environment, build_words, named_program, version_of
 from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, wanted
 
 #: Folders that hold what tools made, not sources.
@@ -84,9 +78,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
         if path.is_file() or _link(folder, relative) is not None:
             yield relative
         elif path.is_symlink():
-            yield from (
-                relative / inner for inner in _files_below(path.resolve()) if (path / inner).is_file()
-            )
+            yield from (relative / sub for sub in _files_below(path.resolve()) if (path / sub).is_file())
 
 
 def _link(folder: Path, relative: Path) -> str | None:
@@ -183,11 +175,9 @@ class Builder:
     """Builds implementations of the project at ``root`` on ``host``, or finds what was built before. ``environment``
     is what build tools may need beyond the base (proxies, registries, caches); a service never sees it."""
 
-    def __init__(
-        self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, host: Host, root: Path, tools: Tools) -> None:
         self.host, self._root, self.tools = host, root, tools
-        self.environment = dict(os.environ if environment is None else environment)
+        self.environment = dict(os.environ)
         self._cache = root / ".cache" / "builds"
         self._answers: dict[str, str | None] = {}
 
@@ -206,7 +196,7 @@ class Builder:
         if first in ("go", "mvn"):
             name, path = ("go", tools.go) if first == "go" else ("maven", tools.maven)
             return None if path is not None else self.missing(name, why)
-        return self._missing_program(implementation.build, why)
+        return self.missing_program(implementation.build, why)
 
     def missing(self, tool: str, why: str | None = None, name: str | None = None) -> MissingTool:
         """Return that a tool of the catalogue is not here. ``why``: default: as the catalogue says; ``name``: default:
@@ -219,11 +209,8 @@ class Builder:
         """Return a path as it is shown: from the project's folder on."""
         return path.relative_to(self._root) if path.is_relative_to(self._root) else path
 
-    def missing_program(self, implementation: Implementation) -> MissingTool | None:
-        """Return the program of PATH that starts the service and is not here, or ``None``."""
-        return self._missing_program(implementation.start, f"to start {implementation.name}")
-
-    def _missing_program(self, command: tuple[str, ...], why: str) -> MissingTool | None:
+    def missing_program(self, command: tuple[str, ...], why: str = "") -> MissingTool | None:
+        """Return the program of PATH that a command of ``service.toml`` names and that is not here, or ``None``."""
         program = named_program(command)
         if program is None or shutil.which(program, path=self.environment.get("PATH", os.defpath)):
             return None
@@ -390,7 +377,7 @@ class Builder:
     def _program_version(self, implementation: Implementation) -> str | None:
         """What the program of PATH that starts a service of another language says of its version."""
         program = named_program(implementation.start)
-        if implementation.runtime != "other" or program is None or self.missing_program(implementation):
+        if implementation.runtime != "other" or program is None or self.missing_program(implementation.start):
             return None
         return self._once(program, lambda: version_of(self.host, program, self.environment))
 

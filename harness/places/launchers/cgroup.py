@@ -15,7 +15,7 @@ import secrets
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.agent.cgroup import group_folders, read_folders, read_group, text_of
@@ -34,16 +34,32 @@ _CONTROLLERS = ("cpu", "memory")
 
 @dataclass(kw_only=True)
 class ControlGroup:
-    """A group with its limits: controller -> folder, ``""`` for version 2. Whoever writes ``0`` into ``doors`` is in
-    it."""
+    """What stands around one process: a group with its limits, or nothing. ``folders``: controller -> folder, ``""``
+    for version 2; ``cpus``: what the process is pinned to, ``None``: not pinned. Whoever writes ``0`` into ``doors`` is
+    in the group."""
 
-    folders: dict[str, Path]
+    folders: dict[str, Path] = field(default_factory=dict)
+    record: LimitsRecord | None = None
+    cpus: tuple[int, ...] | None = None
 
     @property
     def doors(self) -> tuple[Path, ...]:
         return tuple(sorted({folder / "cgroup.procs" for folder in self.folders.values()}))
 
-    def out_of_memory(self) -> bool:
+    def note(self, pid: int, start_ticks: int) -> None:
+        """Read what the group was charged; call it before the process is stopped."""
+        if self.folders and self.record is not None and self.record.at_stop is None:
+            reading = read_group(pid, start_ticks) or read_folders(self.folders)
+            self.record = self.record.model_copy(update={"at_stop": GroupReading.model_validate(reading)})
+
+    def release(self) -> None:
+        """Look whether memory ran out, and remove the group. Idempotent. Raises HostError: something in it does not
+        end."""
+        if self.folders and self.record is not None and self.record.out_of_memory is None:
+            self.record = self.record.model_copy(update={"out_of_memory": self._out_of_memory()})
+        self.remove()
+
+    def _out_of_memory(self) -> bool:
         """Whether the kernel killed in it because its memory was used up."""
         memory = self.folders.get("memory")
         file = memory / "memory.oom_control" if memory else self.folders[""] / "memory.events"
@@ -54,12 +70,10 @@ class ControlGroup:
         deadline = time.monotonic() + EMPTY_WITHIN_S
         for folder in set(self.folders.values()):
             while not _removed(folder):
-                inmates = [int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0"]
+                pids = [int(pid) for pid in text_of(folder / "cgroup.procs").split() if pid != "0"]
                 if time.monotonic() > deadline:
-                    raise HostError(
-                        f"the control group {folder} cannot be removed: processes {inmates} in it"
-                    )
-                for pid in inmates:
+                    raise HostError(f"the control group {folder} cannot be removed: processes {pids} in it")
+                for pid in pids:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 time.sleep(0.005)
@@ -162,42 +176,11 @@ def _removed(folder: Path) -> bool:
     return True
 
 
-@dataclass(kw_only=True)
-class Enclosure:
-    """What stands around one process: nothing without ``record``. ``cpus``: what it is pinned to; ``None``: not
-    pinned."""
-
-    group: ControlGroup | None = None
-    record: LimitsRecord | None = None
-    cpus: tuple[int, ...] | None
-
-    @property
-    def doors(self) -> tuple[Path, ...]:
-        return () if self.group is None else self.group.doors
-
-    def note(self, pid: int, start_ticks: int) -> None:
-        """Read what the group was charged; call it before the process is stopped."""
-        if self.group is not None and self.record is not None and self.record.at_stop is None:
-            result = read_group(pid, start_ticks) or read_folders(
-                self.group.folders, rss_bytes=None, process_cpu_s=None
-            )
-            reading = GroupReading.model_validate(asdict(result))
-            self.record = self.record.model_copy(update={"at_stop": reading})
-
-    def release(self) -> None:
-        """Look whether memory ran out, and remove the group. Idempotent. Raises HostError: something in it does not
-        end."""
-        if self.group is not None and self.record is not None:
-            if self.record.out_of_memory is None:
-                self.record = self.record.model_copy(update={"out_of_memory": self.group.out_of_memory()})
-            self.group.remove()
-
-
-def enclose(runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path = Path("/")) -> Enclosure:
+def enclose(runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path = Path("/")) -> ControlGroup:
     """Return what is to stand around a process with these settings. ``cpus``: what it is pinned to anyway; ``root``:
     where ``proc`` and ``sys`` are (tests bring their own)."""
     if runtime.memory_limit is None:
-        return Enclosure(cpus=cpus)
+        return ControlGroup(cpus=cpus)
     memory_bytes = bytes_of(runtime.memory_limit)
     quota = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
     limits = LimitsRecord(cpu_quota=quota, memory_limit_bytes=memory_bytes)
@@ -206,9 +189,10 @@ def enclose(runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path =
         group = make_group(parents, cpus=quota, memory_bytes=memory_bytes)
     except (HostError, OSError) as problem:
         pinned = cpus if runtime.cpus is None else tuple(sorted(cpus or usable_cpus()))[: runtime.cpus]
-        return Enclosure(record=limits.model_copy(update={"why_not": str(problem)}), cpus=pinned)
+        return ControlGroup(record=limits.model_copy(update={"why_not": str(problem)}), cpus=pinned)
     enforced_by = f"cgroup {'v2' if '' in parents else 'v1'}"
-    return Enclosure(group=group, record=limits.model_copy(update={"enforced_by": enforced_by}), cpus=cpus)
+    group.record, group.cpus = limits.model_copy(update={"enforced_by": enforced_by}), cpus
+    return group
 
 
 def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | None:
@@ -216,7 +200,7 @@ def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | 
     and removed again: whether it may be is not told by looking."""
     around = enclose(runtime, None, root)
     around.release()
-    if around.record is None or around.group is not None:
+    if around.record is None or around.folders:
         return None
     return (
         f"no control group enforces the limits ({around.record.why_not}): pinned to {runtime.cpus or 'all'} CPU(s), of "

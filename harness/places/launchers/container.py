@@ -14,7 +14,7 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,15 +22,7 @@ from typing import TYPE_CHECKING, Any
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
-from harness.model import (
-    BackingSettings,
-    BuildRecord,
-    ContainerRecord,
-    Implementation,
-    InstanceRecord,
-    Outcome,
-    Variant,
-)
+from harness.model import ContainerRecord, InstanceRecord, Outcome
 from harness.places.hosts.base import now
 from harness.places.hosts.local import group_of, start_ticks_of
 from harness.places.hosts.measuring import MeasuringHost
@@ -38,7 +30,7 @@ from harness.places.launchers.arguments import cpu_limit
 from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.places.launchers.cgroup import bytes_of
 from harness.places.launchers.images import LABEL, OWNER, ImageLauncher, project_label
-from harness.places.launchers.process import GRACE_S, ProcessLauncher
+from harness.places.launchers.process import ProcessLauncher
 from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 
 if TYPE_CHECKING:
@@ -56,32 +48,44 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
     name = "container"
 
     def __init__(
-        self,
-        process: ProcessLauncher,
-        root: Path,
-        *,
-        bases: Mapping[str, Path] | None = None,
-        host: MeasuringHost | None = None,
-        grace_s: float = GRACE_S,
-        address: str | None = None,
-    ) -> None:
-        super().__init__(process, root, bases=bases, grace_s=grace_s)
+        self, process: ProcessLauncher, root: Path, *, host: MeasuringHost | None = None, address: str | None = None,
+        **more: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(process, root, **more)
         self._host, self._address = host or process.host, address or usual_address()
 
-    def _connect(self) -> tuple[DockerClient, DaemonImages]:
+    def _connect(self) -> DockerClient:
         if not self._host.is_local:
             raise RematchError(
                 f"containers are measured on the machine of the harness: run it on {self._host.name}, or measure "
                 "processes there (--launcher process)"
             )
-        client = connect(self._address, self._root)
-        return client, DaemonImages(client)
+        return connect(self._address, self._root)
 
-    def build(
-        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
-    ) -> BuildRecord:
-        sweep(self._needed(), self._root)
-        return super().build(implementation, variant, backing)
+    def _has(self, place: DockerClient, image: str) -> bool:
+        with contextlib.suppress(docker_sdk().errors.ImageNotFound):
+            place.images.get(image)
+            return True
+        return False
+
+    def _add(self, place: DockerClient, archive: Path, image: str) -> None:
+        try:
+            with archive.open("rb") as stream:
+                place.images.load(stream)  # sent as it is read
+        except docker_sdk().errors.DockerException as problem:
+            raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
+
+    def sweep_left(self) -> None:
+        """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
+        they were to be removed). Those of another living harness stay, and those of one on another machine."""
+        labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(self._root)}"}
+        with asking(self._address):
+            listed = self._needed().containers.list(all=True, filters=labelled, ignore_removed=True)
+        for container in listed:
+            label = container.labels.get(OWNER, "0:0")
+            if left_behind(label) or (label == owner() and container.status in ("exited", "dead")):
+                with contextlib.suppress(docker_sdk().errors.APIError):  # another session removes it
+                    container.remove(force=True, v=True)
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
         client, host, runtime = self._needed(), self._host, spec.variant.runtime
@@ -94,7 +98,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
         name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            with asking(self._address):
+            with asking(self._address, "the Docker daemon did not start it"):
                 engine = engine_of(client)
                 config = api.create_host_config(
                     network_mode="host",
@@ -104,8 +108,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                     nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
                     cpuset_cpus=cpuset,
                 )
-            launched = now()
-            with asking(self._address, "the Docker daemon did not start it"):
+                launched = now()
                 made = api.create_container(
                     image_name,
                     list(argv[1:]),
@@ -121,7 +124,6 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                 made_s = time.monotonic()
                 api.start(made)
                 started_s = time.monotonic()
-            with asking(self._address):
                 state = api.inspect_container(made)
             pid = int(state["State"]["Pid"])
             record = self._record(
@@ -139,7 +141,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                     engine=engine,
                     image_id=image.id,
                     image_bytes=image.image_bytes,
-                    layer_bytes=image.layer_bytes,
+                    layer_bytes=(image.image_bytes,),
                     network="host",
                     user=host.user,
                     cpuset=cpuset,
@@ -290,28 +292,6 @@ def connect(address: str, root: Path) -> DockerClient:
         ) from problem
 
 
-class DaemonImages:
-    """The images of a daemon; see ``ImageStore``."""
-
-    prefix = "rematch/"
-
-    def __init__(self, client: DockerClient) -> None:
-        self._client = client
-
-    def has(self, image: str) -> bool:
-        with contextlib.suppress(docker_sdk().errors.ImageNotFound):
-            self._client.images.get(image)
-            return True
-        return False
-
-    def add(self, archive: Path, image: str) -> None:
-        try:
-            with archive.open("rb") as stream:
-                self._client.images.load(stream)  # sent as it is read
-        except docker_sdk().errors.DockerException as problem:
-            raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
-
-
 @contextlib.contextmanager
 def asking(address: str, refusal: str = "the Docker daemon") -> Iterator[None]:
     """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
@@ -365,13 +345,3 @@ def left_behind(label: str) -> bool:
     known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
     return known and not alive(int(pid), int(ticks))
 
-
-def sweep(client: DockerClient, root: Path) -> None:
-    """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
-    they were to be removed). Those of another living harness stay, and those of one on another machine."""
-    labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
-    for container in client.containers.list(all=True, filters=labelled, ignore_removed=True):
-        label = container.labels.get(OWNER, "0:0")
-        if left_behind(label) or (label == owner() and container.status in ("exited", "dead")):
-            with contextlib.suppress(docker_sdk().errors.APIError):  # another session removes it
-                container.remove(force=True, v=True)

@@ -35,19 +35,11 @@ ALWAYS = ("java.management", "jdk.management")
 #: as every JDK comes with one: without it a trimmed runtime starts later than the whole.
 WORDS = ("--strip-java-debug-attributes", "--no-header-files", "--no-man-pages", "--generate-cds-archive")
 
-_MODULE = re.compile(r"^[a-z][\w.]*(,[a-z][\w.]*)*$")
-
-
-def read_modules(output: str, further: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the modules that jdeps printed, those named in ``service.toml``, and those always needed. ``None``: it
-    printed no such line."""
-    lines = [line.strip() for line in output.splitlines() if _MODULE.match(line.strip())]
-    return tuple(sorted({*lines[-1].split(","), *further, *ALWAYS})) if lines else None
+_MODULES = re.compile(r"^\s*([a-z][\w.]*(?:,[a-z][\w.]*)*)\s*$", re.MULTILINE)
 
 
 #: A native image of a large program takes minutes, on a busy machine many.
 MADE_WITHIN_S = 3600.0
-ASKED_WITHIN_S = 120.0
 
 
 def form_of(runtime: RuntimeSettings) -> Form | None:
@@ -197,11 +189,13 @@ class Forms:
         words = ("--print-module-deps", "--ignore-missing-deps", "--recursive", "--multi-release")
         path = (str(jdk.major), *path)
         asked = self._run((str(jdk.home / "bin" / "jdeps"), *words, *path, str(built.artifact)), work, log)
-        modules = read_modules(asked.stdout, implementation.forms.modules)
-        jlink = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules or ()), *WORDS)
+        printed = _MODULES.findall(asked.stdout)[-1:]
+        named = (*implementation.forms.modules, *ALWAYS)
+        modules = tuple(sorted({*printed[0].split(","), *named})) if printed else ()
+        jlink = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules), *WORDS)
         argv = (*jlink, "--output", str(work / RUNTIME))
         linked = self._run(argv, work, log) if modules else asked
-        made = modules is not None and linked.exit_code == 0
+        made = bool(modules) and linked.exit_code == 0
         why = None if made else self._words(linked.stdout + linked.stderr, log)
         return FormBuild(
             form="jlink",
@@ -209,7 +203,7 @@ class Forms:
             argv=argv,
             build_s=time.monotonic() - begin,
             image_bytes=folder_bytes(work / RUNTIME) if made else None,
-            modules=modules or (),
+            modules=modules,
             problem=None if made else f"no trimmed runtime could be made {why}",
         )
 
@@ -232,9 +226,7 @@ class Forms:
             return f"jlink of JDK {jdk.version}" if jdk is not None else "jlink"
         if self._label is None and self._tools.native_image is not None:
             tool, environment = str(self._tools.native_image), self._builder.environment
-            answer = run_words(
-                self._builder.host, tool, "--version", environment=environment, within_s=ASKED_WITHIN_S
-            )
+            answer = run_words(self._builder.host, tool, "--version", environment=environment)
             if answer.exit_code != 0:
                 why = first_complaint(answer.stderr)
                 raise RematchError(f"{tool} --version ended with {answer.exit_code}: {why}")

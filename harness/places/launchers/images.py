@@ -18,7 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from harness.errors import RematchError, TrialFailure
 from harness.model import (
@@ -44,7 +44,6 @@ OWNER = "rematch.owner"
 SERVICE, JAVA = Path("/service"), Path("/opt/java")
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 _LIBRARY = re.compile(r"(?:=>\s+)?(/\S+) \(0x[0-9a-f]+\)")
-_ELF = b"\x7fELF"
 #: Of all programs of a runtime, on a busy machine.
 LISTED_WITHIN_S = 120.0
 
@@ -54,21 +53,7 @@ class Image(Frozen):
 
     id: str
     image_bytes: int
-    layer_bytes: tuple[int, ...]
     import_s: float | None = None
-
-
-class ImageStore(Protocol):
-    """Where images are started from. ``prefix`` stands before ``NAME:TAG``."""
-
-    @property
-    def prefix(self) -> str: ...
-
-    def has(self, image: str) -> bool:
-        """Return whether an image is there by its whole name."""
-
-    def add(self, archive: Path, image: str) -> None:
-        """Bring an archive there, as ``docker save`` writes it. Raises RematchError: it cannot be brought."""
 
 
 def project_label(root: Path) -> str:
@@ -86,6 +71,8 @@ class ImageLauncher(ABC, Generic[Place]):
     #: Settings that concern the place and not the program.
     outside: tuple[str, ...] = ("memory_limit",)
     noun = "container"
+    #: Before ``NAME:TAG`` of images.
+    prefix = "rematch/"
 
     def __init__(
         self,
@@ -99,12 +86,19 @@ class ImageLauncher(ABC, Generic[Place]):
         self._bases = dict(bases or {})
         self._place: Place | None = None
         self._silent: str | None = None
-        self._store: ImageStore | None = None
         self._known: dict[str, Image] = {}
 
     @abstractmethod
-    def _connect(self) -> tuple[Place, ImageStore]:
-        """Return the place and its images. Raises RematchError: it does not answer, or is of no use."""
+    def _connect(self) -> Place:
+        """Return the place. Raises RematchError: it does not answer, or is of no use."""
+
+    @abstractmethod
+    def _has(self, place: Place, image: str) -> bool:
+        """Return whether an image is there by its whole name."""
+
+    @abstractmethod
+    def _add(self, place: Place, archive: Path, image: str) -> None:
+        """Bring an archive there, as ``docker save`` writes it. Raises RematchError: it cannot be brought."""
 
     def _lacking(self, place: Place, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
         """Return what a variant needs that this place lacks, or ``None``."""
@@ -141,12 +135,11 @@ class ImageLauncher(ABC, Generic[Place]):
         the build is gone, or the image cannot be made or brought; TrialFailure: its form was not made."""
         if build.form is not None and build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, build.form.problem)
-        store, label = self._store, project_label(self._root)
-        assert store is not None, "the place has answered"
+        place, label = self._needed(), project_label(self._root)
         form = "" if build.form is None else build.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
         identity = "|".join((label, build.source_sha256, build.artifact_sha256, base, form)).encode()
-        name = f"{store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
+        name = f"{self.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
         if name not in self._known:
             built = self._process.builder.find(implementation, build.source_sha256)
             if built is None:
@@ -155,9 +148,9 @@ class ImageLauncher(ABC, Generic[Place]):
                 root, archive = Path(folder) / "root", Path(folder) / "image.tar"
                 self._lay_out(root, implementation, build, built)
                 image = write_archive(root, name, archive, {LABEL: label})
-                if not store.has(name):
+                if not self._has(place, name):
                     begin = time.monotonic()
-                    store.add(archive, name)
+                    self._add(place, archive, name)
                     image = image.model_copy(update={"import_s": time.monotonic() - begin})
             self._known[name] = image
         return name, self._known[name]
@@ -175,7 +168,7 @@ class ImageLauncher(ABC, Generic[Place]):
             return
         if made is not None:
             java = made.parent.parent
-            programs = [file for file in sorted(java.rglob("*")) if file.is_file() and is_elf(file)]
+            programs = [*(java / "bin").iterdir(), *java.rglob("*.so")]
             lay_out(root, libraries(host, programs, inside=java))
             shutil.copytree(java, root / JAVA.relative_to("/"), symlinks=True)
         if implementation.runtime in self._bases:
@@ -229,19 +222,10 @@ class ImageLauncher(ABC, Generic[Place]):
     def _answering(self) -> Place | None:
         if self._place is None and self._silent is None:
             try:
-                self._place, self._store = self._connect()
+                self._place = self._connect()
             except RematchError as problem:
                 self._silent = str(problem)
         return self._place
-
-
-def is_elf(file: Path) -> bool:
-    """Whether a file is a program or library of this kind of system."""
-    try:
-        with file.open("rb") as stream:
-            return stream.read(4) == _ELF
-    except OSError:
-        return False
 
 
 def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) -> tuple[Path, ...]:
@@ -291,7 +275,7 @@ def write_archive(root: Path, name: str, archive: Path, labels: Mapping[str, str
         tar.add(layer, arcname=f"{diff}/layer.tar", filter=_timeless)
     size = layer.stat().st_size
     layer.unlink()
-    return Image(id=f"sha256:{image_id}", image_bytes=size, layer_bytes=(size,))
+    return Image(id=f"sha256:{image_id}", image_bytes=size)
 
 
 def _timeless(entry: tarfile.TarInfo) -> tarfile.TarInfo:

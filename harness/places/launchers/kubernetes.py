@@ -11,7 +11,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.model import Implementation, KubernetesRecord, Outcome, RuntimeSettings
 from harness.model.endpoint import Endpoint
-from harness.places.hosts.base import Completed, Host, now, run_words
+from harness.places.hosts.base import Completed, now, run_words
 from harness.places.launchers.arguments import ONLY_PODS
 from harness.places.launchers.base import LaunchSpec
 from harness.places.launchers.images import ImageLauncher
@@ -48,11 +47,11 @@ UNSCHEDULED_FOR_S = 10.0
 class KubernetesLauncher(ImageLauncher[Cluster]):
     """Brings variants up in pods; see ``Launcher``. A Java program brings a trimmed runtime."""
 
-    name, noun = "kubernetes", "pod"
+    name, noun, prefix = "kubernetes", "pod", "docker.io/rematch/"
     outside = (*ONLY_PODS, "memory_limit")
 
-    _namespace: str | None = None
     _server = _node = ""
+    _socket = Path()
 
     @cached_property
     def host(self) -> KubernetesHost:
@@ -92,14 +91,12 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
         own_name = new_name("service")
         pods = PodsSpec(
             name=own_name,
-            namespace=self._own_namespace(),
+            namespace=self._namespace,
             labels={**labels_here(self._root), INSTANCE: own_name},
             image=name,
             argv=argv,
             environment=environment,
             folder=spec.folder,
-            user=os.getuid(),
-            group=os.getgid(),
             grace_s=self._grace_s,
             runtime=runtime,
         )
@@ -124,16 +121,15 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
             later_s = None if scaled_s is None else scaled_s - launched.monotonic_s
-            members = tuple(
-                Watched(pid=item.pid, start_ticks=item.start_ticks) for item in prober.processes.values()
-            )
+            ids = [(item.pid, item.start_ticks) for item in prober.processes.values()] or [(0, 0)]
+            pid, start_ticks = ids[0]
             record = self._record(
                 spec,
                 image,
                 environment,
                 argv=argv,
-                pid=members[0].pid if members else 0,
-                process_start_ticks=members[0].start_ticks if members else 0,
+                pid=pid,
+                process_start_ticks=start_ticks,
                 port=endpoint.port,
                 launched=launched,
                 cpu_affinity=(),
@@ -158,9 +154,10 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
                 ),
             )
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
-            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind=kind, members=members)
-            if members:
-                self.host.groups[(members[0].pid, members[0].start_ticks)] = instance
+            whole = Watched(pid, start_ticks, others=tuple(ids[1:]))
+            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind, whole)
+            if pid:
+                self.host.groups[ids[0]] = instance
             return instance
         except BaseException:
             prober.stop()
@@ -170,24 +167,41 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
     def close(self) -> None:
         """Remove this session's namespace with everything in it; a cluster that is gone is left alone."""
         if self._place is not None:
-            with contextlib.suppress(HostError):
-                if self._namespace is not None:
-                    self._place.remove_namespaces([self._namespace])
+            if (name := vars(self).pop("_namespace", None)) is not None:
+                with contextlib.suppress(HostError):
+                    self._place.remove_namespaces([name])
             self._place.close()
-        self._place, self._namespace = None, None
+        self._place = None
 
-    def _own_namespace(self) -> str:
-        if self._namespace is None:
-            cluster, name = self._needed(), new_name("rematch")
-            cluster.make_namespace(name, labels_here(self._root))
-            self._namespace = name
-        return self._namespace
+    @cached_property
+    def _namespace(self) -> str:
+        name = new_name("rematch")
+        self._needed().make_namespace(name, labels_here(self._root))
+        return name
 
     def sweep_left(self) -> None:
         """Remove the namespaces of sessions that were killed, and wait until their pods are gone."""
         self._needed().sweep(self._root)
 
-    def _connect(self) -> tuple[Cluster, NodeImages]:
+    def _has(self, place: Cluster, image: str) -> bool:
+        done = self._images("ls", "-q", f"name=={image}")
+        return done.exit_code == 0 and bool(done.stdout.strip())
+
+    def _add(self, place: Cluster, archive: Path, image: str) -> None:
+        done = self._images("import", str(archive))
+        if done.exit_code:
+            output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
+            raise RematchError(f"ctr -a {self._socket}: {image} was not imported: {output[0][:300]}")
+
+    def _images(self, *words: str) -> Completed:
+        """Ask for the node's images, or bring one."""
+        asked = ("ctr", "-a", str(self._socket), "-n", "k8s.io", "images", *words)
+        try:
+            return run_words(self._process.builds_on, *asked, within_s=_BROUGHT_WITHIN_S)
+        except HostError as problem:
+            raise RematchError(f"images cannot be brought to the cluster: {problem}") from problem
+
+    def _connect(self) -> Cluster:
         file = kubeconfig()
         if file is None:
             raise HostError(
@@ -205,7 +219,8 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
             )
         facts = infos[0]
         self._node = f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}"
-        return cluster, store_for(self._process.builds_on, file)
+        self._socket = containerd_socket(file)
+        return cluster
 
 
 def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
@@ -253,34 +268,8 @@ USUAL = (Path("/run/k3s/containerd/containerd.sock"), Path("/run/containerd/cont
 _BROUGHT_WITHIN_S = 300.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeImages:
-    """The images of a cluster's node, by the words of a program (``ctr images``); see ``ImageStore``."""
-
-    host: Host
-    words: tuple[str, ...]
-    prefix: str = "docker.io/rematch/"
-
-    def has(self, image: str) -> bool:
-        done = self._run("ls", "-q", f"name=={image}")
-        return done.exit_code == 0 and bool(done.stdout.strip())
-
-    def add(self, archive: Path, image: str) -> None:
-        done = self._run("import", str(archive))
-        if done.exit_code:
-            output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
-            raise RematchError(f"{' '.join(self.words[:3])}: {image} was not imported: {output[0][:300]}")
-
-    def _run(self, *words: str) -> Completed:
-        try:
-            path = {"PATH": os.environ.get("PATH", os.defpath)}
-            return run_words(self.host, *self.words, *words, environment=path, within_s=_BROUGHT_WITHIN_S)
-        except HostError as problem:
-            raise RematchError(f"images cannot be brought to the cluster: {problem}") from problem
-
-
-def store_for(host: Host, kubeconfig: Path) -> NodeImages:
-    """Return how images get to the cluster's node: through containerd's socket. Raises InputError: none is there."""
+def containerd_socket(kubeconfig: Path) -> Path:
+    """Return through what images get to the cluster's node. Raises InputError: it is not there."""
     named = os.environ.get(SOCKET)
     likely = (Path(named),) if named else (kubeconfig.with_name("containerd.sock"), *USUAL)
     socket = next((path for path in likely if path.is_socket()), None)
@@ -291,4 +280,4 @@ def store_for(host: Host, kubeconfig: Path) -> NodeImages:
             found=named or "not set",
             allowed="the path of the node's containerd socket",
         )
-    return NodeImages(host=host, words=("ctr", "-a", str(socket), "-n", "k8s.io", "images"))
+    return socket

@@ -12,7 +12,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,8 +53,8 @@ class PodsSpec:
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     folder: Path
-    user: int
-    group: int
+    user: int = field(default_factory=os.getuid)
+    group: int = field(default_factory=os.getgid)
     grace_s: float
     runtime: RuntimeSettings
 
@@ -92,9 +92,7 @@ class PodsSpec:
 def objects_of(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
     """Return the service that makes these pods one address (inside the cluster, and at a port of each node if asked
     for), and their deployment."""
-    environment: list[dict[str, Any]] = [
-        {"name": name, "value": value} for name, value in spec.environment.items()
-    ]
+    environment: list[Any] = [{"name": name, "value": value} for name, value in spec.environment.items()]
     if spec.replicas > 1:  # each writes its logs into a folder of its own
         environment.insert(0, {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
     words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
@@ -239,9 +237,8 @@ class Cluster:
         deadline = time.monotonic() + REMOVED_WITHIN_S
         while left := [name for name in names if self._is_there(name)]:
             if time.monotonic() > deadline:
-                raise HostError(
-                    f"the cluster does not remove namespace {left[0]}: kubectl describe namespace {left[0]}"
-                )
+                where = f"namespace {left[0]}"
+                raise HostError(f"the cluster does not remove {where}: kubectl describe {where}")
             time.sleep(0.1)
 
     def _is_there(self, namespace: str) -> bool:
@@ -261,9 +258,9 @@ class Cluster:
 
     def _raw(self, path: str) -> dict[str, Any]:
         """Return what the API says at a path that is no object's."""
-        http: httpx.Client = self._client._client._client
-        answer = http.get(path)
-        answer.raise_for_status()
+        generic = self._client._client
+        answer = generic._client.get(path)
+        generic.raise_for_status(answer)
         try:
             document: dict[str, Any] = answer.json()
         except ValueError as problem:
@@ -278,12 +275,7 @@ class Cluster:
         try:
             yield
         except httpx.HTTPStatusError as problem:
-            code, message = problem.response.status_code, problem.response.reason_phrase
-            with contextlib.suppress(
-                ValueError, KeyError, TypeError, httpx.StreamError
-            ):  # a proxy has no such answer
-                message = str(problem.response.json()["message"] or message)
-            message = " ".join(message.split())
+            code, message = problem.response.status_code, " ".join(str(problem).split())
             if code == _NOT_FOUND:
                 raise NotThere(f"{where}: {message}") from problem
             text = {

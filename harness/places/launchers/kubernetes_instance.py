@@ -10,18 +10,17 @@ since Go 1.25 it follows its limit. What a JVM says is of its start.
 from __future__ import annotations
 
 import contextlib
-import csv
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import httpx
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Event, Pod
 
-from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
-from harness.agent.sampler import SamplerSummary, Watched
+from harness.agent.sampler import Watched
 from harness.errors import HostError, TrialFailure
 from harness.formats.runtime_metrics import go_cpus, jvm_cpus
 from harness.model import (
@@ -70,7 +69,8 @@ _TERMINATED, _KILLED = 143, 137
 
 
 class KubernetesInstance(Instance):
-    """A running variant in its pods. ``record`` is of the first pod's process. ``kind``: of its runtime."""
+    """A running variant in its pods. ``record`` is of the first pod's process; ``kind``: of its runtime; ``whole``: the
+    processes of all its pods."""
 
     def __init__(
         self,
@@ -80,12 +80,12 @@ class KubernetesInstance(Instance):
         endpoint: Endpoint,
         prober: Prober,
         kind: str,
-        members: tuple[Watched, ...],
+        whole: Watched,
     ) -> None:
         super().__init__(record, spec.folder, spec.grace_s, LocalHost())
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
         self._boost = StartBoost(cluster, spec)
-        self.endpoint, self.members = endpoint, members
+        self.endpoint, self.whole = endpoint, whole
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
         self._stopped = False
@@ -131,9 +131,8 @@ class KubernetesInstance(Instance):
             if not left:
                 return None
             if time.monotonic() > deadline_s or self.exited() is not None:
-                return (
-                    f"{len(left)} of {self._spec.replicas} pods are not reached through the service's address"
-                )
+                n = self._spec.replicas
+                return f"{len(left)} of {n} pods are not reached through the service's address"
             uid = connected_through(self.endpoint, left, PORT)
             if uid is not None:
                 pods[uid].routed_s = time.monotonic()
@@ -151,14 +150,10 @@ class KubernetesInstance(Instance):
         if self._stopped:
             return self._record
         self._prober.stop()
-        begin = time.monotonic()
         ended_before = self.exited() is not None
-        around = self._around_at_stop()
-        asked_s = time.monotonic()
-        around = with_runtime_cpus(around, self._kind, self._spec.folder)
-        begin += time.monotonic() - asked_s  # that question is no part of its end
+        around = with_runtime_cpus(self._around_at_stop(), self._kind, self._spec.folder)
         try:
-            how, stop_s = self._end(ended_before, begin)
+            how, stop_s = self._end(ended_before, time.monotonic())
         finally:
             self._stopped = True
             self._cluster.remove(self._spec)
@@ -174,8 +169,7 @@ class KubernetesInstance(Instance):
         self._cluster.delete(Deployment, self._spec.name, self._spec.namespace)
         deadline = begin + self._spec.grace_s + GONE_WITHIN_S
         stop_s: float | None = None
-        left: Sequence[Pod] = pods
-        while left or stop_s is None:
+        while True:
             if stop_s is None and not any(self._alive()):
                 stop_s = time.monotonic() - begin
             left = self._pods()
@@ -183,7 +177,7 @@ class KubernetesInstance(Instance):
                 ended = ended_state(pod)
                 if ended is not None and self._exit_code is None:
                     self._exit_code = int(ended.exitCode)
-            if self._exit_code is not None and stop_s is not None:
+            if stop_s is not None and (self._exit_code is not None or not left):
                 break
             if time.monotonic() > deadline:
                 raise HostError(
@@ -192,7 +186,6 @@ class KubernetesInstance(Instance):
             time.sleep(0.02)
         for reader in readers:
             reader.join(timeout=2.0)
-        stop_s = time.monotonic() - begin if stop_s is None else stop_s
         if ended_before:
             return "exited", stop_s
         if self._exit_code is None:  # gone before the API was told how
@@ -239,11 +232,10 @@ class KubernetesInstance(Instance):
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
             events = self._cluster.objects(Event, self._spec.namespace)
-        pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
-        records = tuple(self._pod_record(pod, events) for pod in pods)
-        return self.around.model_copy(
-            update={"watched_s": self._after(self._prober.ended_s), "pods": records}
-        )
+        place = {uid: number for number, uid in enumerate(self._prober.pods)}  # as they were seen
+        pods = sorted(self._pods(), key=lambda pod: place.get(uid_of(pod), len(place)))
+        known = tuple(self._pod_record(pod, events) for pod in pods)
+        return self.around.model_copy(update={"watched_s": self._after(self._prober.ended_s), "pods": known})
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
         uid = uid_of(pod)
@@ -278,23 +270,13 @@ class KubernetesInstance(Instance):
 
     def _lay_out_files(self, around: KubernetesRecord) -> None:
         """Have the first pod's files lie where those of a process would; the others' have the pod's number."""
-        for number, pod in enumerate(around.pods, start=1) if self._spec.replicas > 1 else ():
+        for n, pod in enumerate(around.pods, start=1) if self._spec.replicas > 1 else ():
             own = self._spec.folder / pod.name
             for file in sorted(own.iterdir()) if own.is_dir() else ():
                 if file.is_file():
-                    file.rename(
-                        self._spec.folder / (file.name if number == 1 else f"pod-{number}-{file.name}")
-                    )
+                    file.rename(self._spec.folder / (file.name if n == 1 else f"pod-{n}-{file.name}"))
             with contextlib.suppress(OSError):
                 own.rmdir()
-
-    def _number(self, uid: str) -> int:
-        """Return the place of a pod: first the one whose process the record names, then as they were seen."""
-        process = self._prober.processes.get(uid)
-        if process is not None and process.pid == self._record.pid:
-            return -1
-        known = list(self._prober.pods)
-        return known.index(uid) if uid in known else len(known)
 
     def _alive(self) -> list[bool]:
         """Return whether each process lives that was seen."""
@@ -323,15 +305,14 @@ def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> Kube
 def _asked(pod: PodRecord) -> RuntimeCpus:
     if pod.address is None or pod.first_served_after_s is None:
         return RuntimeCpus(why_not="the pod did not serve")
-    endpoint = Endpoint(host=pod.address, port=PORT)
     try:
-        with Connection(endpoint, ANSWER_WITHIN_S) as connection:
-            answer = connection.exchange(request_bytes("GET", METRICS, {}, None, endpoint))
-    except (ExchangeError, OSError) as problem:
+        url = f"{Endpoint(host=pod.address, port=PORT).url}{METRICS}"
+        answer = httpx.get(url, timeout=ANSWER_WITHIN_S, trust_env=False)
+    except httpx.HTTPError as problem:
         return RuntimeCpus(why_not=f"no answer to GET {METRICS} ({str(problem) or type(problem).__name__})")
-    if answer.status != 200:
-        return RuntimeCpus(why_not=f"GET {METRICS}: {answer.status}")
-    return go_cpus(answer.body.decode("utf-8", "replace"))
+    if answer.status_code != 200:
+        return RuntimeCpus(why_not=f"GET {METRICS}: {answer.status_code}")
+    return go_cpus(answer.text)
 
 
 def _logged(log: Path) -> RuntimeCpus:
@@ -342,37 +323,25 @@ def _logged(log: Path) -> RuntimeCpus:
         return RuntimeCpus(why_not="no GC log")
 
 
-SERVICE = "service"
-#: Instances by what names the process of their first pod: (pid, start ticks).
-Groups = dict[tuple[int, int], KubernetesInstance]
-
-
 class KubernetesHost(LocalHost):
-    """A ``MeasuringHost``: this machine, which is the node of the cluster."""
+    """A ``MeasuringHost``: this machine, which is the node of the cluster. ``groups``: instances by id and start of
+    their first pod's process."""
 
     translates = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.groups: Groups = {}
+        self.groups: dict[tuple[int, int], KubernetesInstance] = {}
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         group = self.groups.get((watched.pid, watched.start_ticks))
-        if group is None or len(group.members) < 2:
-            return super().resources(watched, pss=pss)
-        return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
+        return super().resources(watched if group is None else group.whole, pss=pss)
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        return _PodSampling(super().sampler(samples, machine, hz), samples, self.groups)
+        return _PodSampling(super().sampler(samples, machine, hz), self.groups)
 
     def first_answer(
-        self,
-        endpoint: Endpoint,
-        request: bytes,
-        watched: Watched,
-        *,
-        launched: ClockReading,
-        deadline_s: float,
+        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
     ) -> Started:
         """Poll through the service's address, and wait until every pod serves and is reached through it. An address
         inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
@@ -381,9 +350,7 @@ class KubernetesHost(LocalHost):
         deadline_s += 0.0 if group is None else group.around.scaled_after_s or 0.0
 
         def ask() -> Started:
-            return super(KubernetesHost, self).first_answer(
-                endpoint, request, watched, launched=launched, deadline_s=deadline_s
-            )
+            return super(KubernetesHost, self).first_answer(endpoint, request, watched, launched, deadline_s)
 
         if group is None:
             return ask()
@@ -397,60 +364,16 @@ class KubernetesHost(LocalHost):
 
 
 class _PodSampling:
-    """A sampler that watches each pod, and lays their sum beside them when it stops."""
+    """A sampler that watches each of several pods beside their sum."""
 
-    def __init__(self, inner: Sampling, samples: Path, groups: Groups) -> None:
-        self._inner, self._samples, self._groups = inner, samples, groups
-        self.pace, self._unsummed = inner.pace, 0
+    def __init__(self, inner: Sampling, groups: dict[tuple[int, int], KubernetesInstance]) -> None:
+        self._inner, self._groups = inner, groups
+        self.pace, self.stop = inner.pace, inner.stop
 
     def add(self, role: str, watched: Watched) -> None:
-        group = self._groups.get((watched.pid, watched.start_ticks)) if role == SERVICE else None
-        if group is None or len(group.members) < 2:
-            self._inner.add(role, watched)
-            return
-        self._unsummed = len(group.members)
-        for number, member in enumerate(group.members, start=1):
-            self._inner.add(f"pod-{number}", member)
-
-    def stop(self) -> SamplerSummary:
-        summary = self._inner.stop()
-        if self._unsummed:
-            with_sum(self._samples, self._unsummed)
-            self._unsummed = 0
-        return summary
-
-
-def with_sum(samples: Path, pods: int) -> None:
-    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all. What a pod
-    was last read as is its part of a sum; before all have been read there is none."""
-    with samples.open(newline="") as stream:
-        rows = list(csv.reader(stream))
-    last: dict[str, list[str]] = {}
-    written: list[list[str]] = []
-    for row in rows:
-        written.append(row)
-        at, role, *counted = row
-        if role.startswith("pod-"):
-            last[role] = counted
-            if role == f"pod-{pods}" and len(last) == pods:
-                written.append([at, SERVICE, *map(_sum, zip(*last.values(), strict=True))])
-    with samples.open("w", newline="") as out:
-        csv.writer(out, lineterminator="\n").writerows(written)
-
-
-def _sum(cells: Sequence[str]) -> str:
-    if "" in cells:
-        return ""
-    total = sum(float(cell) for cell in cells)
-    return f"{total:.6f}" if any("." in cell for cell in cells) else str(int(total))
-
-
-def added(readings: Sequence[ResourceReading]) -> ResourceReading:
-    """Return the sum of readings; what one of them lacks, the sum lacks. Its moment is the last one's."""
-
-    def of(name: str) -> float | int | None:
-        values = [getattr(reading, name) for reading in readings]
-        return None if None in values else sum(values)
-
-    names = type(readings[-1]).model_fields.keys() - {"at"}
-    return readings[-1].model_copy(update={name: of(name) for name in names})
+        group = self._groups.get((watched.pid, watched.start_ticks))
+        watched = watched if group is None else group.whole
+        self._inner.add(role, watched)
+        first = (watched.pid, watched.start_ticks)
+        for number, ids in enumerate((first, *watched.others), start=1) if watched.others else ():
+            self._inner.add(f"pod-{number}", Watched(*ids))

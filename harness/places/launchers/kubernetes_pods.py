@@ -17,7 +17,8 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from typing import Any
 from lightkube.models.core_v1 import ContainerStateTerminated, ContainerStatus, PodCondition
 from lightkube.resources.core_v1 import Event, Pod
 
-from harness.agent.cgroup import group_folders
+from harness.agent.cgroup import group_folders, text_of, whole_number
 from harness.agent.http_exchange import Connection, request_bytes
+from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.processes import read_stat
 from harness.errors import HostError, TrialFailure
 from harness.model import Outcome
@@ -148,29 +150,23 @@ class Processes:
     def __call__(self, uids: Collection[str]) -> dict[str, PodProcess]:
         """Return pod uid -> its container's first process on this machine, once that runs the container's own program;
         pods without one are left out."""
-        wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
+        wanted = {f"pod{form}": uid for uid in uids for form in (uid, uid.replace("-", "_"))}
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} if wanted else set()
         self._outside &= pids
         results: dict[str, PodProcess] = {}
         for pid in pids - self._outside:
+            entry, stat = Path(f"/proc/{pid}"), read_stat(pid)
             with contextlib.suppress(OSError):  # it has just ended
-                results.update(self._of(pid, wanted))
+                groups = (entry / "cgroup").read_text()
+                uid = next((uid for form, uid in wanted.items() if form in groups), None)
+                if stat is None or stat.ended:
+                    continue
+                if uid is not None and is_program(entry):
+                    results[uid] = PodProcess(pid, stat.start_ticks, _address_of(entry))
+                age_s = time.monotonic() - stat.start_ticks / TICKS_PER_S
+                if "pod" not in groups and age_s > _MOVED_WITHIN_S:
+                    self._outside.add(pid)
         return results
-
-    def _of(self, pid: int, wanted: Mapping[str, str]) -> dict[str, PodProcess]:
-        entry = Path(f"/proc/{pid}")
-        groups = (entry / "cgroup").read_text()
-        stat = read_stat(pid)
-        if stat is None or stat.ended:
-            return {}
-        if "pod" not in groups:
-            if time.monotonic() - stat.start_ticks / os.sysconf("SC_CLK_TCK") > _MOVED_WITHIN_S:
-                self._outside.add(pid)
-            return {}
-        uid = next((uid for form, uid in wanted.items() if f"pod{form}" in groups), None)
-        if uid is None or not is_program(entry):
-            return {}
-        return {uid: PodProcess(pid, stat.start_ticks, _address_of(entry))}
 
 
 def is_program(entry: Path) -> bool:
@@ -190,15 +186,12 @@ def _address_of(entry: Path) -> str | None:
 def established(pid: int, port: int) -> bool:
     """Whether a process's own network has an open connection to a port of it."""
     suffix = f":{port:04X}"
+    rows: list[str] = []
     for name in ("tcp", "tcp6"):
-        try:
-            rows = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
-        except OSError:  # it has just ended, or has no such protocol
-            continue
-        cells = (row.split(maxsplit=4) for row in rows)
-        if any(row[1].endswith(suffix) and row[3] == _ESTABLISHED for row in cells):
-            return True
-    return False
+        with contextlib.suppress(OSError):  # it has just ended, or has no such protocol
+            rows += Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    cells = (row.split(maxsplit=4) for row in rows)
+    return any(row[1].endswith(suffix) and row[3] == _ESTABLISHED for row in cells)
 
 
 def condition_moments(pod: Pod) -> dict[str, float]:
@@ -214,11 +207,9 @@ def event_moments(events: Iterable[Event], uid: str) -> dict[str, float]:
     """Return reason -> the first event of it about a pod, in epoch seconds, to the microsecond where it is known."""
     moments: dict[str, float] = {}
     for event in events:
-        if event.involvedObject.uid != uid or not event.reason:
-            continue
         at = _event_moment(event)
-        if at is not None and at < moments.get(event.reason, float("inf")):
-            moments[event.reason] = at
+        if event.involvedObject.uid == uid and event.reason and at is not None:
+            moments[event.reason] = min(at, moments.get(event.reason, at))
     return moments
 
 
@@ -298,9 +289,7 @@ class Prober:
     @property
     def served(self) -> dict[str, PodProcess]:
         """The processes of the pods that have answered, by the pod's uid."""
-        return {
-            uid: process for uid, process in self.processes.items() if self.pods[uid].served_s is not None
-        }
+        return {uid: item for uid, item in self.processes.items() if self.pods[uid].served_s is not None}
 
     @property
     def all_served(self) -> bool:
@@ -308,19 +297,11 @@ class Prober:
         return len(self.served) >= self.expected
 
     def _work(self) -> None:
-        threads: dict[str, threading.Thread] = {}
-        while not self._stop.is_set() and not self.all_served:
-            if sum(item.address is not None for item in self.processes.values()) < self.expected:
-                self._find()
-            for uid, pod in self.pods.items():
-                process = pod.process
-                if uid not in threads and process is not None and process.address is not None:
-                    work = threading.Thread(target=self._probe, args=(pod, process.address), daemon=True)
-                    threads[uid] = work
-                    work.start()
-            self._stop.wait(1.0 / LOOKS_PER_S)
-        for thread in threads.values():
-            thread.join()
+        probing: list[Future[None]] = []
+        with ThreadPoolExecutor(self.expected, "prober of a pod") as pool:
+            while len(probing) < self.expected and not self._stop.is_set():
+                probing += [pool.submit(self._probe, pod, address) for pod, address in self._find()]
+                self._stop.wait(1.0 / LOOKS_PER_S)
         self.ended_s = time.monotonic()
 
     def _probe(self, pod: Probed, address: str) -> None:
@@ -337,7 +318,8 @@ class Prober:
             now_s = time.monotonic()
             pod.longest_gap_s, last = max(pod.longest_gap_s, now_s - last), now_s
 
-    def _find(self) -> None:
+    def _find(self) -> Iterator[tuple[Probed, str]]:
+        """Look for pods and their processes; yield those pods whose address has become known, with it."""
         now_s = time.monotonic()
         if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
             self._asked_s = now_s
@@ -352,6 +334,8 @@ class Prober:
             if pod.process is None:
                 pod.program_s, pod.program_gap_s = self._looked_s, self._looked_s - before_s
             pod.process = process
+            if process.address is not None:
+                yield pod, process.address
 
 
 def answers(address: str, port: int, path: str) -> bool:
@@ -380,15 +364,11 @@ def connected_through(endpoint: Endpoint, pods: Mapping[str, PodProcess], port: 
 def cpu_quota(pid: int) -> float | None:
     """Return how many CPUs' time the control group of a process may use; ``None``: not limited, or not known."""
     folders = group_folders(pid)
-    try:
-        if "" in folders:
-            quota, period = (folders[""] / "cpu.max").read_text().split()
-        else:
-            quota = (folders["cpu"] / "cpu.cfs_quota_us").read_text()
-            period = (folders["cpu"] / "cpu.cfs_period_us").read_text()
-        return int(quota) / int(period) if int(quota) > 0 else None
-    except (OSError, KeyError, ValueError):  # gone, without such a controller, or "max"
-        return None
+    group = folders.get("", folders.get("cpu", Path("/nowhere")))
+    files = ("cpu.max",) if "" in folders else ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    numbers = [whole_number(word) for file in files for word in text_of(group / file).split()]
+    quota, period = [*numbers, None, None][:2]  # none: gone, without such a controller, or "max"
+    return quota / period if quota and period else None
 
 
 @dataclass
@@ -410,7 +390,7 @@ class StartBoost:
     def take_back(self, served: Mapping[str, PodProcess]) -> None:
         """Resize those of the pods that have served and were not asked yet; look at those that were. Raises
         TrialFailure: the cluster refuses, or the node cannot do it."""
-        if self.spec.runtime.cpu_boost is None:
+        if self.complete:
             return
         new = [uid for uid in served if uid not in self.asked]
         try:

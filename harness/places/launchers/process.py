@@ -35,17 +35,9 @@ from harness.places.launchers.arguments import (
 )
 from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec, masked
 from harness.places.launchers.builds import MADE_LATER, Builder, Built
-from harness.places.launchers.cgroup import Enclosure, enclose
+from harness.places.launchers.cgroup import ControlGroup, enclose
 from harness.places.launchers.forms import Forms, form_of, program_in
-from harness.places.launchers.tools import (
-    Elsewhere,
-    Form,
-    Tools,
-    foreign_machine,
-    named_program,
-    version_of,
-    with_toolchain,
-)
+from harness.places.launchers.tools import Elsewhere, Form, Tools, named_program, version_of, with_toolchain
 from harness.toolchains import JavaRuntime
 from harness.workloads import load_all_requests
 
@@ -69,7 +61,6 @@ class ProcessLauncher:
         root: Path,
         tools: Tools,
         *,
-        build_environment: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
         training: Training = lambda *_: nullcontext({}),
         elsewhere: Elsewhere | None = None,
@@ -78,13 +69,14 @@ class ProcessLauncher:
         self._training = training
         self.host, self._grace_s = host, grace_s
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
-        self.builder = Builder(self.builds_on, root, tools, build_environment)
+        self.builder = Builder(self.builds_on, root, tools)
         self.forms = Forms(self.builder)
         self._bytes: dict[Path, int | None] = {}
         self._refusals: dict[tuple[str, ...], str | None] = {}
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
+        why = f"to start {implementation.name}"
+        missing = None if self._elsewhere else self.builder.missing_program(implementation.start, why)
         implementation = with_toolchain(implementation, variant.runtime, variant.trained)
         return (
             self._toolchain_problem(implementation)
@@ -107,8 +99,10 @@ class ProcessLauncher:
         ):
             return str(lacking)
         compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
-        if compiled and self._elsewhere is not None:
-            problem = foreign_machine(self.host, self._elsewhere.architecture)
+        here = platform.machine()
+        there = here if self._elsewhere is None else self._elsewhere.architecture
+        if compiled and there != here:
+            problem = f"what is built here is for {here}, and {self.host.name} is {there}"
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem
@@ -199,9 +193,8 @@ class ProcessLauncher:
         native = variant.runtime.form == "native"
         start = native_start(implementation.start) if native else implementation.start
         flags = setting_flags(implementation, variant, file)
-        return expand(
-            start, {**values, "runtime_args": runtime_args, "settings": flags}, file=file, place="start"
-        )
+        known = {**values, "runtime_args": runtime_args, "settings": flags}
+        return expand(start, known, file=file, place="start")
 
     def launch(self, spec: LaunchSpec) -> ProcessInstance:
         variant, source = spec.variant, spec.build.source_sha256
@@ -286,13 +279,10 @@ class ProcessLauncher:
             java_major=jdk.major if jdk is not None else 0,
             aot_cache=cache,
         )
-        merged = arguments.environment | dict(environment or {})
-        if "GODEBUG" in arguments.environment and "GODEBUG" in (environment or {}):  # a list: both hold
-            merged["GODEBUG"] = f"{arguments.environment['GODEBUG']},{merged['GODEBUG']}"
         return Command(
             argv=self._argv(implementation, variant, artifacts, arguments.argv, port, program),
             folder=folder,
-            environment=merged,
+            environment=arguments.environment | dict(environment or {}),
             cpus=cpus,
             stdout=Path(STDOUT),
             stderr=Path(STDERR),
@@ -434,7 +424,7 @@ class ProcessInstance(Instance):
         folder: Path,
         grace_s: float,
         host: MeasuringHost,
-        around: Enclosure,
+        around: ControlGroup,
     ) -> None:
         super().__init__(record, folder, grace_s, host)
         self.process, self._around = process, around

@@ -18,7 +18,6 @@ from typing import Literal
 from harness.errors import HostError
 from harness.model import Implementation, RuntimeSettings, Toolchain
 from harness.places.hosts.base import Host, run_words
-from harness.places.hosts.measuring import MeasuringHost
 from harness.toolchains import JavaRuntime, Jdk, Tool
 
 Form = Literal["jlink", "native"]
@@ -43,9 +42,7 @@ class Tools:
         named = implementation.toolchain
         if named is None or named.java is None:
             return self.jdk_for(implementation.min_java)
-        return next(
-            (runtime for runtime in (*self.jdks, *self.runtimes) if runtime.major == named.java), None
-        )
+        return next((java for java in (*self.jdks, *self.runtimes) if java.major == named.java), None)
 
 
 def tools_among(tools: Iterable[Tool], jdks: Sequence[Jdk], runtimes: Sequence[JavaRuntime] = ()) -> Tools:
@@ -83,13 +80,6 @@ def with_toolchain(
     if named == Toolchain():
         return implementation
     return implementation.model_copy(update={"toolchain": named})
-
-
-def foreign_machine(host: MeasuringHost, architecture: str | None) -> str | None:
-    """Return why what is compiled here cannot run on a host of that kind of processor, or ``None``."""
-    built_on = platform.machine()
-    same = architecture in (None, built_on)
-    return None if same else f"what is built here is for {built_on}, and {host.name} is {architecture}"
 
 
 def lacks_runtime(implementation: Implementation, runtime: RuntimeSettings, place: str) -> str | None:

@@ -69,16 +69,14 @@ class Generators:
         programs: dict[str, Path | None] = {}
         # a tool that never sleeps needs a CPU of its own; one that leaves out the beginning of a load has nothing to
         # say of some seconds
-        for tool in LOAD_TOOLS:
+        for tool in sorted(LOAD_TOOLS, key=lambda item: not item.saturates):  # the leanest first
             if tool.runs_as == "program" and not tool.never_sleeps and not tool.latencies_after_s:
                 result = find_tool(tool.name, around)
                 if result.usable:
                     programs[tool.name] = result.path
         self._cpus = len(usable_cpus())
         installed = Installed(programs=programs, n_cpus=self._cpus)
-        present = [tool for tool in LOAD_TOOLS if tool.name in programs]
-        lean_first = sorted(present, key=lambda item: not item.saturates)
-        self._adapters = [adapter_of(tool.name, installed) for tool in lean_first]
+        self._adapters = [adapter_of(name, installed) for name in programs]
         self._request = Request(
             mix="try",
             name="try",
@@ -281,11 +279,7 @@ def cannot_tell(target: Target) -> tuple[str, ...]:
 
 
 def try_target(
-    target: Target,
-    root: Path,
-    *,
-    seconds: int = SECONDS,
-    progress: Callable[[str], None] = lambda _: None,
+    target: Target, root: Path, *, seconds: int = SECONDS, progress: Callable[[str], None] = lambda _: None
 ) -> Tried:
     """Ask, then load: closed with more and more users, then open with rates up to what that gave. ``seconds``: how long
     all of it should take; ``progress`` is called with what happens next. Raises InputError: nobody answers;

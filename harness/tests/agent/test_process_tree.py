@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,9 +22,14 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def puppet() -> Iterator[Puppet]:
+def puppets() -> Iterator[Callable[[], Puppet]]:
     with puppet_maker() as make:
-        yield make()
+        yield make
+
+
+@pytest.fixture
+def puppet(puppets: Callable[[], Puppet]) -> Puppet:
+    return puppets()
 
 
 def test_memory_that_is_touched_is_counted(puppet: Puppet) -> None:
@@ -95,6 +100,18 @@ def test_a_process_that_is_gone_or_another_has_no_reading(puppet: Puppet) -> Non
     reading = read_tree(puppet.pid, puppet.start_ticks)
     values = (reading.rss_bytes, reading.pss_bytes, reading.cpu_s, reading.n_threads, reading.n_descriptors)
     assert values == (None, None, None, None, None)
+
+
+def test_several_processes_are_one_sum_which_ends_with_the_first(puppets: Callable[[], Puppet]) -> None:
+    first, second = puppets(), puppets()
+    one, other = (read_tree(puppet.pid, puppet.start_ticks) for puppet in (first, second))
+    both = read_tree(first.pid, first.start_ticks, others=((second.pid, second.start_ticks),))
+    assert one.n_threads and other.n_threads and both.n_threads == one.n_threads + other.n_threads
+    for name in ("rss_bytes", "pss_bytes", "cpu_s", "n_descriptors"):
+        assert getattr(both, name) == pytest.approx(getattr(one, name) + getattr(other, name), rel=0.2)
+    second.end()
+    gone = read_tree(first.pid, first.start_ticks, others=((second.pid, second.start_ticks),))
+    assert gone.rss_bytes is None
 
 
 def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end(puppet: Puppet) -> None:

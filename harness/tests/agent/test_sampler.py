@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
@@ -27,9 +28,9 @@ MACHINE_COLUMNS = [
 
 
 class Bench(Protocol):
-    """A sampler that is not yet started, which writes where ``Files`` says."""
+    """A sampler at work, which writes where ``Files`` says."""
 
-    def __call__(self, hz: float, **roles: Watched) -> Sampler: ...
+    def __call__(self, hz: float, **roles: Watched) -> AbstractContextManager[Sampler]: ...
 
 
 class Files:
@@ -72,8 +73,16 @@ def files(tmp_path: Path) -> Files:
 
 @pytest.fixture
 def bench(files: Files) -> Bench:
-    def make(hz: float, **roles: Watched) -> Sampler:
-        return Sampler(roles, samples=files.samples, machine=files.machine, hz=hz)
+    @contextmanager
+    def make(hz: float, **roles: Watched) -> Iterator[Sampler]:
+        sampler = Sampler(files.samples, files.machine, hz)
+        for role, watched in roles.items():
+            sampler.add(role, watched)
+        sampler.start()
+        try:
+            yield sampler
+        finally:
+            sampler.stop()
 
     return make
 
@@ -169,7 +178,8 @@ def test_ticks_not_kept_are_counted(bench: Bench, puppet: Puppet, monkeypatch: p
     ("samples", "words"), [("/no/samples.csv", "No such file"), ("/dev/full", "No space left")]
 )
 def test_a_failing_file_is_an_error_of_stop(files: Files, puppet: Puppet, samples: str, words: str) -> None:
-    sampler = Sampler({"service": puppet.watched}, samples=Path(samples), machine=files.machine, hz=100)
+    sampler = Sampler(Path(samples), files.machine, 100)
+    sampler.add("service", puppet.watched)
     sampler.start()
     time.sleep(0.05)
     with pytest.raises(OSError, match=words):

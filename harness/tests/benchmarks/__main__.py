@@ -179,10 +179,11 @@ def bench_sampler(root: Path) -> list[Ratio]:
         watched = {f"process {pid}": Watched(pid=pid, start_ticks=s.start_ticks) for pid, s in stats if s}
         for _ in range(ROUNDS):
             cpu_s = time.process_time()
-            samples, machine = Path(name, "samples.csv"), Path(name, "machine.csv")
-            sampler = Sampler(watched, samples=samples, machine=machine, hz=HZ)
-            with sampler:
-                time.sleep(DURATION_S)
+            sampler = Sampler(Path(name, "samples.csv"), Path(name, "machine.csv"), HZ)
+            for role, process in watched.items():
+                sampler.add(role, process)
+            sampler.start()
+            time.sleep(DURATION_S)
             summary = sampler.stop()
             own.append(100 * (time.process_time() - cpu_s) / summary.duration_s)
             n_missed += summary.missed_ticks

@@ -12,7 +12,7 @@ import pytest
 from harness.errors import HostError
 from harness.places.hosts.base import Command
 from harness.places.hosts.ssh import workspace
-from harness.places.hosts.ssh.agent import AgentChannel
+from harness.places.hosts.ssh.agent import Agent
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.available import patient
@@ -84,12 +84,12 @@ def test_damaged_arrivals_are_refused(far: SshHost, tmp_path: Path, monkeypatch:
     assert far.run(Command(argv=words, folder=there), patient(20)).exit_code == 0
     send, fetch = workspace.send_files, workspace.fetch_files
 
-    def sends_otherwise(channel: AgentChannel, files: dict[str, Path], folder: str) -> None:
+    def sends_otherwise(agent: Agent, files: dict[str, Path], folder: str) -> None:
         (tmp_path / "other").write_text("other")
-        send(channel, dict.fromkeys(files, tmp_path / "other"), folder)
+        send(agent, dict.fromkeys(files, tmp_path / "other"), folder)
 
-    def fetches_otherwise(channel: AgentChannel, folder: str, files: dict[str, Path]) -> None:
-        fetch(channel, folder, files)
+    def fetches_otherwise(agent: Agent, folder: str, files: dict[str, Path]) -> None:
+        fetch(agent, folder, files)
         for file in files.values():
             file.write_bytes(file.read_bytes()[:-1] + b"?")
 

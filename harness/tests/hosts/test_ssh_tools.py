@@ -119,8 +119,7 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
 def test_what_is_compiled_here_is_refused_on_another_kind_of_machine(far: SshHost, tmp_path: Path) -> None:
     elsewhere = Elsewhere(builds_on=LocalHost(), architecture="sparc64")
     launcher = ProcessLauncher(far, tmp_path, Tools(), elsewhere=elsewhere)
-    implementation = make_java_project(tmp_path, reference_jdk()).model_copy(
-        update={"runtime": "go", "build": ("true",)}
-    )
+    java = make_java_project(tmp_path, reference_jdk())
+    implementation = java.model_copy(update={"runtime": "go", "build": ("true",)})
     reason = launcher.unavailable(implementation, Variant(implementation="tiny"))
     assert reason is not None and reason.endswith("and bighost is sparc64")

@@ -75,11 +75,9 @@ def test_a_build_is_made_once_and_its_source_is_kept(builder: Builder, tmp_path:
 
 
 def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, source: Path) -> None:
-    script = "mkdir target; cat text > target/service; echo ERROR: no luck >&2; exit 4"
-    (source / "build.sh").write_text(script)
-    with pytest.raises(
-        RematchError, match=r"toy: its build ended with 4 \(ERROR: no luck\); all of it: "
-    ) as caught:
+    (source / "build.sh").write_text("mkdir target; cp text target/service; echo ERROR: no luck >&2; exit 4")
+    words = r"toy: its build ended with 4 \(ERROR: no luck\); all of it: "
+    with pytest.raises(RematchError, match=words) as caught:
         builder.build(TOY)
     assert "no luck" in Path(str(caught.value).rpartition(": ")[2]).read_text()
     (source / "build.sh").write_text("true")
@@ -271,9 +269,8 @@ def test_a_variant_that_names_a_jdk_runs_on_it_and_is_compiled_for_the_oldest_by
 
 def test_what_cannot_be_had_says_why(java: tuple[ProcessLauncher, Implementation], jdk: Jdk) -> None:
     launcher, implementation = java
-    old = ProcessLauncher(
-        LocalHost(), Path("."), Tools(jdks=(Jdk(home=jdk.home, version="21.0.2", vendor=None),))
-    )
+    jdks = (Jdk(home=jdk.home, version="21.0.2", vendor=None),)
+    old = ProcessLauncher(LocalHost(), Path("."), Tools(jdks=jdks))
 
     def why(where: ProcessLauncher, **runtime: object) -> str:
         variant = Variant(implementation="tiny", runtime=RuntimeSettings.model_validate(runtime))
@@ -300,9 +297,8 @@ def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unava
     assert "nosuchthing" in (launcher.unavailable(program, unknown) or "")
     assert "Go rejects GOTOOLCHAIN=go1.2.3: " in (launcher.unavailable(program, variant(go="1.2.3")) or "")
     assert former.build_name == "go-nethttp+nogreenteagc"
-    plain, other = (
-        launcher.builder.folder(with_toolchain(program, one.runtime)) for one in (variant(), former)
-    )
+    folder = launcher.builder.folder
+    plain, other = (folder(with_toolchain(program, one.runtime)) for one in (variant(), former))
     assert plain != other
 
 

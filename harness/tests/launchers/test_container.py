@@ -112,7 +112,7 @@ def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project:
     left = project.client.containers.create(image, "/bin/true", labels=labels)
     other = {LABEL: "another-project", OWNER: "1:1"}
     foreign = project.client.containers.create(image, "/bin/true", labels=other)
-    project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
+    project.launcher.sweep_left()
     there = {container.id for container in project.client.containers.list(all=True)}
     assert left.id not in there
     assert foreign.id in there

@@ -109,9 +109,8 @@ def test_a_trimmed_runtime_runs(built: Built, tmp_path: Path, monkeypatch: pytes
     assert made.modules == ("java.base", "java.logging", "java.management", "jdk.management")
     assert made.image_bytes is not None and 20e6 < made.image_bytes < 150e6
     java = forms.program(JAVA, "jlink", built.folder)
-    completed = LocalHost().run(
-        Command(argv=(str(java), "-jar", str(built.artifact), "x"), folder=tmp_path), patient(60)
-    )
+    command = Command(argv=(str(java), "-jar", str(built.artifact), "x"), folder=tmp_path)
+    completed = LocalHost().run(command, patient(60))
     assert completed.stdout == "hello 1\n"
     again = forms.make(JAVA, "jlink", built)
     assert again == made

@@ -55,14 +55,11 @@ def late(**runtime: object) -> Variant:
     return Variant(implementation="late", runtime=RuntimeSettings.model_validate(runtime))
 
 
-def test_an_injected_delay_is_measured_from_the_program_to_the_first_request_served(
-    project: Clustered,
-) -> None:
+def test_an_injected_delay_is_measured_from_the_program_to_the_first_answer(project: Clustered) -> None:
     for _ in range(TRIES):
         with lateness() as disturbed:
-            instance = project.launch_variant(
-                Variant(implementation="late", settings={"delay": "1.3s"}), project.late
-            )
+            variant = Variant(implementation="late", settings={"delay": "1.3s"})
+            instance = project.launch_variant(variant, project.late)
             assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
         waited_s = waited_for_a_cpu_s(instance.record.pid)
         around = instance.stop().kubernetes
@@ -87,9 +84,7 @@ def waited_for_a_cpu_s(pid: int) -> float:
     return sum(delays_ns) / 1e9
 
 
-def test_limits_stand_in_the_record_and_a_boost_of_the_start_is_taken_back_before_the_load(
-    project: Clustered,
-) -> None:
+def test_limits_are_recorded_and_a_boost_of_the_start_is_taken_back_before_load(project: Clustered) -> None:
     instance = project.launch_variant(
         late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02, memory_limit="64m"), project.late
     )

@@ -18,14 +18,7 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import HostError, InputError, TrialFailure
-from harness.model import (
-    ClockReading,
-    KubernetesRecord,
-    PodRecord,
-    ResourceReading,
-    RuntimeCpus,
-    RuntimeSettings,
-)
+from harness.model import KubernetesRecord, PodRecord, RuntimeCpus, RuntimeSettings
 from harness.model.endpoint import Endpoint
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers import kubernetes, kubernetes_instance, kubernetes_pods
@@ -34,11 +27,11 @@ from harness.places.launchers.kubernetes import (
     STARTED_WITHIN_S,
     UNSCHEDULED_FOR_S,
     KubernetesLauncher,
-    store_for,
+    containerd_socket,
     wait_started,
 )
 from harness.places.launchers.kubernetes_cluster import Cluster, PodsSpec, objects_of
-from harness.places.launchers.kubernetes_instance import added, with_runtime_cpus, with_sum
+from harness.places.launchers.kubernetes_instance import with_runtime_cpus
 from harness.places.launchers.kubernetes_pods import (
     PodProcess,
     Probed,
@@ -133,7 +126,7 @@ def test_who_cannot_import_images_is_told_what_to_set(
 ) -> None:
     monkeypatch.setenv("REMATCH_CONTAINERD", str(tmp_path / "none"))
     with pytest.raises(InputError, match="REMATCH_CONTAINERD: no way to import images"):
-        store_for(LocalHost(), tmp_path / "kubeconfig")
+        containerd_socket(tmp_path / "kubeconfig")
 
 
 def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
@@ -144,22 +137,6 @@ def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
         assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) == "pod"
         assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port + 1) is None
     assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) is None
-
-
-def test_samples_of_several_pods_are_kept_and_summed(tmp_path: Path) -> None:
-    file = tmp_path / "samples.csv"
-    head = "monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n"
-    file.write_text(
-        head
-        + "1.0,pod-1,100,0.500000,3,7\n1.0,pod-2,50,0.250000,2,\n1.1,pod-1,110,0.600000,,\n1.1,generator,9,1.0,1,1\n"
-    )
-    with_sum(file, 2)
-    assert file.read_text().splitlines()[3] == "1.0,service,150,0.750000,5,"
-    assert sum(line.split(",")[1] == "service" for line in file.read_text().splitlines()) == 1
-    at = ClockReading(wall_epoch_s=1.0, monotonic_s=1.0)
-    one = ResourceReading(at=at, rss_bytes=1, pss_bytes=None, cpu_s=0.5, n_threads=1, n_descriptors=1)
-    both = added([one, one.model_copy(update={"pss_bytes": 5})])
-    assert (both.rss_bytes, both.pss_bytes, both.cpu_s) == (2, None, 1.0)
 
 
 def saying(body: bytes = b"{}", status: int = 200) -> AbstractContextManager[Server]:
@@ -313,9 +290,7 @@ def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path
     assert asked == [] and not boost.complete and StartBoost(boost.cluster, pods("plain")).complete
     boost.take_back({"a": a})
     boost.take_back({"a": a})
-    assert [line.split(" ", 2)[:2] for line in asked if line.startswith("PATCH")] == [
-        ["PATCH", f"{PODS}/pod-a/resize"]
-    ]
+    assert [line.split(" ")[1] for line in asked if line.startswith("PATCH")] == [f"{PODS}/pod-a/resize"]
     assert boost.done == {}, "the kernel still allows two"
     quotas.update({1: 1.0, 2: 0.9999})
     boost.take_back({"a": a, "b": b})

@@ -123,9 +123,7 @@ def test_a_program_is_profiled_once(launcher: ProcessLauncher, monkeypatch: pyte
     profile = record.cpu_profile
     assert plain.cpu_profile is None and profile is not None
     assert profile.cpu_s > 0 and profile.n_requests > 0 and profile.profile_bytes > 0
-    assert (record.source_sha256, record.argv) == (plain.source_sha256, plain.argv), (
-        "the same sources, built alike"
-    )
+    assert (record.source_sha256, record.argv) == (plain.source_sha256, plain.argv), "built alike"
     assert record.artifact_sha256 != plain.artifact_sha256
     built = launcher.builder.folder(TINY).parent.glob("tiny-*/target/service")
     binary = next(path for path in built if "default.pgo" in told(path))
@@ -141,17 +139,14 @@ def test_useless_training_is_refused(launcher: ProcessLauncher, monkeypatch: pyt
         launcher.build(TINY, variant())
     main = launcher.builder.source_folder(TINY) / "main.go"
     main.write_text(PROGRAM.replace('println("begins")', 'panic("no luck")'))
-    with pytest.raises(
-        RematchError, match=r"the service ended in the training run of a profile \(panic: no luck"
-    ):
+    with pytest.raises(RematchError, match=r"ended in the training run of a profile \(panic: no luck"):
         launcher.build(TINY, variant())
 
 
 def told(binary: Path) -> str:
     """What Go says of how a binary was built."""
-    return subprocess.run(
-        [str(go()), "version", "-m", str(binary)], capture_output=True, text=True, check=True
-    ).stdout
+    words = [str(go()), "version", "-m", str(binary)]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def test_levels_of_amd64_are_builds(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,9 +98,8 @@ def test_a_service_over_its_memory_limit_ran_out_of_memory(project: Project) -> 
     with pytest.raises(TrialFailure):
         warm_up(instance.endpoint, (HELLO,), 20)
     instance.stop()
-    assert (
-        instance.out_of_memory() == "killed by the kernel: the memory limit of its control group was reached"
-    )
+    said = instance.out_of_memory()
+    assert said == "killed by the kernel: the memory limit of its control group was reached"
 
 
 @needs_groups
@@ -149,9 +148,8 @@ def made_up(root: Path, *, version: str, handed_down: str = "cpu memory", groups
         folders = [root / "sys/fs/cgroup" / groups]
     else:
         own.write_text(f"2:memory:/{groups}\n1:cpu:/{groups}\n")
-        mounts = "".join(
-            f"1 2 0:3 / /sys/fs/cgroup/{n} rw - cgroup cgroup rw,{n}\n" for n in ("cpu", "memory")
-        )
+        line = "1 2 0:3 / /sys/fs/cgroup/{0} rw - cgroup cgroup rw,{0}\n"
+        mounts = "".join(map(line.format, ("cpu", "memory")))
         folders = [root / "sys/fs/cgroup" / name / groups for name in ("cpu", "memory")]
     (root / "proc/self/mountinfo").write_text(mounts)
     for folder in folders:

@@ -55,9 +55,8 @@ def test_a_fit_service_and_what_is_wrong_with_another(url: str) -> None:
 
 
 def test_no_project_is_needed_to_try(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        harness.project, "MARKERS", ("no-such-file",)
-    )  # installed, and no clone above or beside it
+    # installed, and no clone above or beside it
+    monkeypatch.setattr(harness.project, "MARKERS", ("no-such-file",))
     monkeypatch.delenv("REMATCH_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="no Rematch project"):
@@ -82,9 +81,8 @@ def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) ->
     )
     assert (calm.offered_per_s, calm.error_share) == (20, 0) and 10 < calm.answered_per_s < 25
     assert tried.most_per_s == max(point.answered_per_s for point in tried.closed)
-    assert (tried.kept_up_to_per_s, tried.kept_why) == _kept_rate(
-        list(tried.open_loop), tried.most_per_s or 0.0
-    )
+    kept = _kept_rate(list(tried.open_loop), tried.most_per_s or 0.0)
+    assert (tried.kept_up_to_per_s, tried.kept_why) == kept
     assert any("open loop" in text for text in asked)
     assert json.loads(tried.model_dump_json())["url"].endswith("/hello")
 

@@ -13,25 +13,19 @@ from harness.agent.cpu_speed import READINGS_PER_S
 from harness.measure.runner import speed_gate
 from harness.measure.runner.speed_gate import LOOK_PER_S, REPEATS, SpeedGate
 from harness.measure.session import measure, prepare
-from harness.model import CpuSpeed, Outcome
+from harness.model import Outcome
 from harness.places.hosts.local import LocalHost
+from harness.places.hosts.measuring import SpeedMeter
 from harness.tests.runner.test_one_process import two_loads, with_windows
 from harness.tests.support.sessions import LIMITS
 
 USUAL_NS, SLOWED_NS = 60.0, 100.0
 
 
-class ReadMeter:
-    """A meter that has read one speed of every CPU."""
-
-    def __init__(self, cpus: Sequence[int], step_ns: float) -> None:
-        self._read = tuple(
-            CpuSpeed(cpu=cpu, n_readings=30, step_ns_p05=step_ns, step_ns_p50=step_ns, step_ns_mean=step_ns)
-            for cpu in cpus
-        )
-
-    def stop(self) -> tuple[CpuSpeed, ...]:
-        return self._read
+def meter_of(cpus: Sequence[int], step_ns: float) -> SpeedMeter:
+    """Return a meter that has read one speed of every CPU."""
+    speed = {"n_readings": 30, "step_ns_p05": step_ns, "step_ns_p50": step_ns, "step_ns_mean": step_ns}
+    return SpeedMeter(lambda: [{"cpu": cpu, **speed} for cpu in cpus])
 
 
 class SlowedHost(LocalHost):
@@ -42,10 +36,10 @@ class SlowedHost(LocalHost):
         self._looks, self._loads = looks, loads
         self.n_looks = 0
 
-    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> ReadMeter:  # type: ignore[override]
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
         looked = per_s == LOOK_PER_S
         self.n_looks += looked
-        return ReadMeter(cpus, next(self._looks if looked else self._loads))
+        return meter_of(cpus, next(self._looks if looked else self._loads))
 
 
 @pytest.fixture(autouse=True)
@@ -75,13 +69,12 @@ def test_a_load_goes_on_when_the_time_is_over() -> None:
 
 def test_a_tenth_slower_is_slowed_and_few_readings_say_nothing() -> None:
     gate = SpeedGate(wait_s=1.0)
-    gate.note(ReadMeter((0,), USUAL_NS).stop())
-    assert not gate.slowed(ReadMeter((0,), USUAL_NS * 1.09).stop())
-    assert gate.slowed(ReadMeter((0,), USUAL_NS * 1.11).stop())
-    assert not gate.slowed(
-        [one.model_copy(update={"n_readings": 3}) for one in ReadMeter((0,), SLOWED_NS).stop()]
-    )
-    assert not gate.slowed(ReadMeter((1,), SLOWED_NS).stop())  # of a CPU that was never read
+    gate.note(meter_of((0,), USUAL_NS).stop())
+    assert not gate.slowed(meter_of((0,), USUAL_NS * 1.09).stop())
+    assert gate.slowed(meter_of((0,), USUAL_NS * 1.11).stop())
+    (few,) = meter_of((0,), SLOWED_NS).stop()
+    assert not gate.slowed([few.model_copy(update={"n_readings": 3})])
+    assert not gate.slowed(meter_of((1,), SLOWED_NS).stop())  # of a CPU that was never read
 
 
 def test_a_slowed_load_is_offered_again_and_recorded(tmp_path_factory: pytest.TempPathFactory) -> None:

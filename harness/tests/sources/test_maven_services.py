@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from harness.definitions import load_implementations
@@ -27,7 +25,7 @@ SECOND = {
 @pytest.fixture(autouse=True, scope="module")
 def _built_for_others() -> None:
     """The service that other tests wait for is built first: Maven's lock is held for minutes after that."""
-    builder = Builder(LocalHost(), REPOSITORY, tools_here(), os.environ)
+    builder = Builder(LocalHost(), REPOSITORY, tools_here())
     builder.build(load_implementations(REPOSITORY, "strings")["java-helidon"])
 
 

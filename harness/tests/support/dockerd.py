@@ -19,7 +19,7 @@ import psutil
 
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.container import ContainerInstance, ContainerLauncher
-from harness.places.launchers.images import LABEL, is_elf, lay_out, libraries, project_label, write_archive
+from harness.places.launchers.images import LABEL, lay_out, libraries, project_label, write_archive
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.tests.support.available import not_run, patient
@@ -155,7 +155,8 @@ def python_root(folder: Path) -> Path:
     """Lay out a folder with this Python and what services of tests use of its standard library; return it."""
     program = Path(sys.executable).resolve()
     used = _used_files(program)
-    lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *filter(is_elf, used)])])
+    shared = [file for file in used if ".so" in file.name]
+    lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *shared])])
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "bin" / "python3").symlink_to(program)
     return folder

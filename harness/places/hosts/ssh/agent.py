@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent on a far host. Bringing it up: find a Python, send one file made of the agent's own modules, start it.
-Asking it: one JSON object a line, over one command of the SSH connection.
+Asking it: one JSON object a line, over the streams of that command of the SSH connection.
 
-A connection that is lost ends the session with its reason: the agent ends what it started when its time of grace is
-over, finished trials are kept, and the same command resumes.
+A connection that is lost ends the session with its reason: the agent ends what it started, finished trials are kept,
+and the same command resumes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import threading
 import time
 import zipfile
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -31,33 +30,54 @@ _PULSE = b'{"id": 0, "do": "ping"}\n'
 
 PYTHONS = "python3 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 /usr/bin/python3"
 _OLDEST = "import sys; sys.exit(0 if sys.version_info >= (3, 8) else 1)"
-FOLDER = ".cache/rematch"
+#: A folder with a name that anybody can guess may be there already, and what lies in it is started.
+_MAKE = (
+    'd="${1:-$HOME/.cache/rematch}"; umask 077 && mkdir -p "$d/artifacts" && test -O "$d" && test -O "$d/artifacts" '
+    '&& printf %s "$d"'
+)
 #: An agent that lost its controller ends by itself after its grace; this is on top of it.
 LEEWAY_S = 5.0
 
 
-class AgentChannel:
-    """Asks the agent in ``folder`` over ``link``; ``agent``: the words that start its file there."""
+class Agent:
+    """A running agent, and how to ask it. ``base``: the folder of all agents there, ``file``: its own; ``facts``: what
+    it says of its machine, and ids of ``others`` that run there."""
 
-    def __init__(self, link: SshConnection, agent: tuple[str, ...], folder: str, grace_s: float) -> None:
-        self.link, self.agent, self._grace_s = link, agent, grace_s
+    def __init__(
+        self, link: SshConnection, python: str, base: PurePosixPath, file: PurePosixPath, grace_s: float
+    ) -> None:
+        """Start it. Raises HostError: it does not start."""
+        self.link, self.python, self.base, self._grace_s = link, python, base, grace_s
+        self._words = (python, "-I", str(file))
+        self._running = link.start(self.command(str(base), "--grace-s", repr(grace_s)))
+        try:
+            self.facts: dict[str, Any] = json.loads(self._running.first_line())
+        except ValueError:
+            text = (self._running.complaint().strip().splitlines() or ["no output"])[-1]
+            raise HostError(f"{link.name}: the agent did not start: {text}") from None
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._number = 0
         self._pending: dict[int, Future[dict[str, Any]]] = {}
         self._lost: str | None = None
         self._closing = threading.Event()
         self._heard = time.monotonic()
-        self._relay = link.start(self.command("attach", folder))
         threading.Thread(target=self._read, name=f"agent on {link.name}", daemon=True).start()
         threading.Thread(target=self._beat, name=f"pulse of {link.name}", daemon=True).start()
 
     def command(self, *words: str) -> str:
         """Return a command of the agent's own file as a shell there takes it."""
-        return shlex.join([*self.agent, *words])
+        return shlex.join([*self._words, *words])
 
     def ask(self, what: str, **arguments: Any) -> dict[str, Any]:
         """Have the agent do one thing and return what it says. Raises HostError: it cannot be done, or the host is
         gone."""
+        reply = self._asked(what, arguments).result()
+        if "error" in reply:
+            raise HostError(f"{self.link.name}: {reply['error']}")
+        result: dict[str, Any] = reply["said"]
+        return result
+
+    def _asked(self, what: str, arguments: dict[str, Any]) -> Future[dict[str, Any]]:
         answer: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._lost is not None:
@@ -66,36 +86,26 @@ class AgentChannel:
             self._pending[self._number] = answer
             question = {"id": self._number, "do": what, "with": arguments}
         self._send(json.dumps(question).encode() + b"\n")
-        reply = answer.result()
-        if "error" in reply:
-            raise HostError(f"{self.link.name}: {reply['error']}")
-        result: dict[str, Any] = reply["said"]
-        return result
+        return answer
 
     def close(self) -> None:
         """Tell the agent to end all and go. Never raises."""
-
-        def bye() -> None:
-            with contextlib.suppress(HostError):
-                self.ask("bye")
-
-        asking = threading.Thread(target=bye, daemon=True)
-        asking.start()
-        asking.join(ENDS_WITHIN_S)
+        with contextlib.suppress(HostError, TimeoutError):
+            self._asked("bye", {}).result(ENDS_WITHIN_S)
         self._closing.set()
-        self._relay.kill()
-        self._relay.wait()
+        self._running.kill()
+        self._running.wait()
         with self._sending, contextlib.suppress(OSError, EOFError):
-            self._relay.stdin.close()
+            self._running.stdin.close()
         self._give_up(f"{self.link.name}: the connection was closed")
 
     def _send(self, line: bytes) -> None:
         with self._sending, contextlib.suppress(OSError, ValueError, EOFError):  # gone: the reader says so
-            self._relay.stdin.write(line)
-            self._relay.stdin.flush()
+            self._running.stdin.write(line)
+            self._running.stdin.flush()
 
     def _read(self) -> None:
-        stream = self._relay.stdout
+        stream = self._running.stdout
         with contextlib.suppress(OSError, ValueError, EOFError), stream:
             for line in stream:
                 self._heard = time.monotonic()
@@ -104,7 +114,7 @@ class AgentChannel:
                     waiting = self._pending.pop(answer["id"], None)
                 if waiting is not None:
                     waiting.set_result(answer)
-        ended = self._relay.wait() >= 0  # by itself, and not with the connection
+        ended = self._running.wait() >= 0  # by itself, and not with the connection
         why = "the agent there has ended" if ended or self._closing.is_set() else self.link.last_words()
         silent_s = time.monotonic() - self._heard
         self._give_up(
@@ -118,7 +128,7 @@ class AgentChannel:
             if self._lost is not None:
                 return
             if time.monotonic() - self._heard > self._grace_s:
-                self._relay.kill()
+                self._running.kill()
             self._send(_PULSE)
 
     def _give_up(self, why: str) -> None:
@@ -130,59 +140,35 @@ class AgentChannel:
             answer.set_exception(HostError(why))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agent:
-    """A started agent: how to ask it, and where things stand on its host."""
-
-    channel: AgentChannel
-    base: PurePosixPath
-    python: str
-    python_version: str
-
-
 def start_agent(link: SshConnection, settings: HostSettings, *, alone: bool = True) -> Agent:
     """Start the agent; ``alone``: wait for one that an ended session left, refuse one at work. Raises HostError: the
     host has no Python, or no room; OrphanError: another session measures there."""
-    name = link.name
-    base = _base(link, settings)
-    python = _python(link, settings)
+    base, python = _base(link, settings), _python(link, settings)
     file = base / f"agent-{hashlib.sha256(agent_file()).hexdigest()[:16]}.pyz"
     _send(link, file)
-    words = shlex.join([python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)])
     deadline = time.monotonic() + LEEWAY_S + settings.grace_s
     while True:
-        code, out, err = link.run(words)
-        try:
-            started = json.loads(out)
-        except ValueError:
-            text = (err.strip().splitlines() or ["no output"])[-1]
-            raise HostError(f"{name}: the agent did not start (exit code {code}): {text}") from None
-        channel = AgentChannel(link, (python, "-I", str(file)), started["folder"], settings.grace_s)
-        if not alone or not started["others"]:
-            return Agent(channel=channel, base=base, python=python, python_version=str(started["python"]))
-        channel.close()
+        agent = Agent(link, python, base, file, settings.grace_s)
+        others = agent.facts["others"] if alone else []
+        if not others:
+            return agent
+        agent.close()
         if time.monotonic() > deadline:
-            session = started["others"][0]
             raise OrphanError(
-                f"{name}: another session is running there (agent {session['pid']}); wait for it: two sessions "
-                f"would disturb each other. If it is left over: kill {session['pid']} on {name}"
+                f"{link.name}: another session is running there (agent {others[0]}); wait for it: two sessions "
+                f"would disturb each other. If it is left over: kill {others[0]} on {link.name}"
             )
         time.sleep(1.0)
 
 
 def _base(link: SshConnection, settings: HostSettings) -> PurePosixPath:
     """Return the folder of ours, made if need be."""
-    folder = settings.folder or FOLDER
-    base = PurePosixPath(folder)
-    if not base.is_absolute():
-        base = PurePosixPath(link.run('printf %s "$HOME"')[1] or "/tmp") / folder
-    # a folder with a name that anybody can guess may be there already, and what lies in it is started
-    script = 'umask 077 && mkdir -p "$1/artifacts" && test -O "$1" && test -O "$1/artifacts"'
-    code, _, err = link.run(shlex.join(["sh", "-c", script, "sh", str(base)]))
+    code, out, err = link.run(shlex.join(["sh", "-c", _MAKE, "sh", settings.folder or ""]))
     if code != 0:
         why = err.strip() or "it is there and belongs to another user"
-        raise HostError(f"{link.name}: cannot make {base}: {why}; set another folder in hosts.toml")
-    return base
+        folder = settings.folder or "~/.cache/rematch"
+        raise HostError(f"{link.name}: cannot make {folder}: {why}; set another folder in hosts.toml")
+    return PurePosixPath(out)
 
 
 def _python(link: SshConnection, settings: HostSettings) -> str:
@@ -231,7 +217,7 @@ elif sys.argv[1] == "pack":
         for name in sys.stdin.buffer.read().decode("utf-8", "surrogateescape").split("\\0")[:-1]:
             archive.add(os.path.join(sys.argv[2], name), arcname=name)
 else:
-    from harness.agent.__main__ import main
+    from harness.agent.server import main
     main()
 """
 #: The same modules give the same bytes, and so the same name, on every day.
@@ -243,11 +229,9 @@ def agent_file() -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         files = [_HARNESS / "errors.py", *(_HARNESS / "agent").glob("*.py")]
-        texts = {
-            f"harness/{path.relative_to(_HARNESS).as_posix()}": path.read_text("utf-8") for path in files
-        }
-        texts["harness/__init__.py"] = ""  # here it imports what needs an installation
-        texts["__main__.py"] = _MAIN
-        for name, text in sorted(texts.items()):
+        code = {f"harness/{path.relative_to(_HARNESS).as_posix()}": path.read_text("utf-8") for path in files}
+        code["harness/__init__.py"] = ""  # here it imports what needs an installation
+        code["__main__.py"] = _MAIN
+        for name, text in sorted(code.items()):
             archive.writestr(zipfile.ZipInfo(name, _DATE), text, zipfile.ZIP_DEFLATED)
     return held.getvalue()

@@ -48,12 +48,26 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
 
 
 class Running:
-    """A command there; ``stdin`` and ``stdout`` are its streams, what it writes to stderr is dropped."""
+    """A command there; ``stdin`` and ``stdout`` are its streams."""
 
     def __init__(self, channel: paramiko.Channel) -> None:
         self._channel = channel
         self.stdin: IO[bytes] = channel.makefile_stdin("wb", 0)  # type: ignore[assignment]  # a file of bytes
         self.stdout: IO[bytes] = channel.makefile("rb")  # type: ignore[assignment]  # a file of bytes
+
+    def first_line(self) -> bytes:
+        """Return its first line; empty: it has ended, or wrote none in time."""
+        self._channel.settimeout(ANSWER_WITHIN_S)
+        with contextlib.suppress(TimeoutError):
+            line: bytes = self.stdout.readline()
+            self._channel.settimeout(None)
+            return line
+        return b""
+
+    def complaint(self) -> str:
+        """End it, and return what it wrote to stderr."""
+        self.kill()
+        return self._channel.makefile_stderr("rb").read().decode(errors="replace")
 
     def kill(self) -> None:
         """End it with its channel."""
@@ -159,11 +173,8 @@ class SshConnection:
         user = settings.user or plan.get("user")
         keys = [settings.key] if settings.key is not None else [*plan.get("identityfile", ())]
         keys = [str(path) for key in keys if (path := Path(key).expanduser()).is_file()]
-        known = (
-            [settings.known_hosts]
-            if settings.known_hosts is not None
-            else plan.get("userknownhostsfile", "").split()
-        )
+        usual = plan.get("userknownhostsfile", "").split()
+        known = usual if settings.known_hosts is None else [settings.known_hosts]
         client = paramiko.SSHClient()
         self._clients.append(client)
         client.set_log_channel(_LOG)  # else paramiko writes to stderr
@@ -173,7 +184,7 @@ class SshConnection:
         client.set_missing_host_key_policy(_Refuse())
         where = f"{self.name} ({alias})"
         try:
-            carrier = self._carrier(config, plan, address, port)
+            carrier = self._carrier(config, plan, (address, port))
             client.connect(
                 plan.get("hostkeyalias") or (address if port == 22 else f"[{address}]:{port}"),
                 username=user, look_for_keys=not keys,
@@ -181,9 +192,8 @@ class SshConnection:
                 timeout=CONNECT_WITHIN_S, banner_timeout=CONNECT_WITHIN_S, auth_timeout=CONNECT_WITHIN_S, sock=carrier,
             )  # fmt: skip
         except HostError as problem:
-            raise HostError(
-                str(problem) if str(problem).startswith(self.name) else f"{where}: {problem}"
-            ) from None
+            text = str(problem)
+            raise HostError(text if text.startswith(self.name) else f"{where}: {text}") from None
         except paramiko.BadHostKeyException as problem:
             raise HostError(
                 f"{where}: its host key has CHANGED: the connection may be intercepted; known is "
@@ -196,9 +206,7 @@ class SshConnection:
         assert transport is not None
         return transport
 
-    def _carrier(
-        self, config: paramiko.SSHConfig, plan: paramiko.SSHConfigDict, address: str, port: int
-    ) -> Any:
+    def _carrier(self, config: paramiko.SSHConfig, plan: paramiko.SSHConfigDict, far: tuple[str, int]) -> Any:
         """Return what the bytes go through: a ProxyCommand, a host in between, or a socket of this machine."""
         command, jump = plan.get("proxycommand", "none"), plan.get("proxyjump", "none")
         if command.lower() != "none":
@@ -208,37 +216,28 @@ class SshConnection:
             for hop in jump.split(","):  # each is reached over the one before it
                 transport = self._connect(config, hop.strip().removeprefix("ssh://"))
             assert transport is not None
-            carrier = transport.open_channel(
-                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=CONNECT_WITHIN_S
-            )
+            carrier = transport.open_channel("direct-tcpip", far, ("127.0.0.1", 0), timeout=CONNECT_WITHIN_S)
         else:
-            carrier = socket.create_connection((address, port), timeout=CONNECT_WITHIN_S)
+            carrier = socket.create_connection(far, timeout=CONNECT_WITHIN_S)
             carrier.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._carriers.append(carrier)
         return carrier
 
-    def _why(
-        self, client: paramiko.SSHClient, problem: BaseException, keys: list[str], user: str | None
-    ) -> str:
+    def _why(self, client: paramiko.SSHClient, problem: Exception, keys: list[str], user: str | None) -> str:
         transport = client.get_transport()
         # it talked to us until it had seen our keys: then it is they, whatever paramiko calls the problem
         met = transport is not None and transport.is_active() and transport.initial_kex_done
         if isinstance(problem, paramiko.PasswordRequiredException):
             return "the private key has a passphrase; load it into the SSH agent first: ssh-add"
         if met or isinstance(problem, paramiko.AuthenticationException):
-            agent = (
-                "the SSH agent's keys"
-                if os.environ.get("SSH_AUTH_SOCK")
-                else "no SSH agent: SSH_AUTH_SOCK is not set"
-            )
+            agent = "the SSH agent's keys" if "SSH_AUTH_SOCK" in os.environ else "no SSH agent"
             return (
                 f"Permission denied for {user or 'this user'} (tried: {', '.join((agent, *keys))}); put the public key "
                 "into ~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and "
                 "key in hosts.toml"
             )
-        return (
-            f"{getattr(problem, 'strerror', None) or str(problem) or 'the connection ended'}; {_UNREACHABLE}"
-        )
+        why = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
+        return f"{why}; {_UNREACHABLE}"
 
     def last_words(self) -> str:
         """Return how the connection stands, in words."""
@@ -251,9 +250,8 @@ class SshConnection:
             channel = self._transport.open_session(timeout=ANSWER_WITHIN_S)
             channel.exec_command(words)
         except (OSError, EOFError, paramiko.SSHException) as problem:
-            raise HostError(
-                f"{self.name}: no answer to {words[:60]!r}: {problem or self.last_words()}"
-            ) from problem
+            why = str(problem) or self.last_words()
+            raise HostError(f"{self.name}: no answer to {words[:60]!r}: {why}") from problem
         return channel
 
     def start(self, words: str) -> Running:
@@ -265,12 +263,11 @@ class SshConnection:
     ) -> tuple[int, str, str]:
         """Run a command by the user's shell there; return its exit code, stdout and stderr. Raises HostError: no
         answer, or the connection broke."""
+        asked = f"{self.name}: no answer to {words[:60]!r}"
         with contextlib.closing(self._session(words)) as channel:
             channel.settimeout(within_s)
-            errors: list[bytes] = []
-            reader = threading.Thread(
-                target=_pass, args=(channel.recv_stderr, errors.append, None), daemon=True
-            )
+            err: list[bytes] = []
+            reader = threading.Thread(target=_pass, args=(channel.recv_stderr, err.append, None), daemon=True)
             reader.start()
             try:
                 with contextlib.suppress(BrokenPipeError):  # it wants no more: its exit code says why
@@ -281,14 +278,12 @@ class SshConnection:
                 reader.join(within_s)
                 code = channel.recv_exit_status()
             except TimeoutError as problem:
-                raise HostError(
-                    f"{self.name}: no answer to {words[:60]!r} within {within_s:g} s"
-                ) from problem
+                raise HostError(f"{asked} within {within_s:g} s") from problem
             except (OSError, EOFError, paramiko.SSHException) as problem:
-                raise HostError(f"{self.name}: no answer to {words[:60]!r}: {self.last_words()}") from problem
+                raise HostError(f"{asked}: {self.last_words()}") from problem
         if code < 0:
-            raise HostError(f"{self.name}: no answer to {words[:60]!r}: {self.last_words()}")
-        return code, output.decode(errors="replace"), b"".join(errors).decode(errors="replace")
+            raise HostError(f"{asked}: {self.last_words()}")
+        return code, output.decode(errors="replace"), b"".join(err).decode(errors="replace")
 
     def forward(self, far: Endpoint) -> Tunnel:
         """Return a way from this machine's loopback to a port there."""
@@ -300,13 +295,12 @@ class SshConnection:
             self._transport.open_channel(
                 "direct-tcpip", (far.host, far.port), ("127.0.0.1", 0), timeout=ANSWER_WITHIN_S
             ).close()
+            return None
         except paramiko.ChannelException as problem:
             if problem.code != PROHIBITED:
                 return None
         except (OSError, EOFError, paramiko.SSHException) as problem:
             raise HostError(f"{self.name}: {problem}") from problem
-        else:
-            return None
         return (
             f"its sshd forwards no ports to {far.host}, and services that listen there are asked that way: "
             "AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
@@ -15,11 +16,11 @@ from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
-from harness.model import ClockReading, CpuSpeed, HostClock, Machine, ResourceReading
+from harness.model import ClockReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.places.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.places.hosts.local import order_of
-from harness.places.hosts.measuring import MeasuringHost, Started
+from harness.places.hosts.measuring import MeasuringHost, SpeedMeter, Started
 from harness.places.hosts.ssh.agent import start_agent
 from harness.places.hosts.ssh.connection import SshConnection, Tunnel
 from harness.places.hosts.ssh.settings import HostSettings
@@ -37,12 +38,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
     is_local = False
 
     def __init__(
-        self,
-        name: str,
-        settings: HostSettings,
-        *,
-        alone: bool = True,
-        listen_address: str | None = None,
+        self, name: str, settings: HostSettings, *, alone: bool = True, listen_address: str | None = None
     ) -> None:
         """Connect and start the agent. Raises HostError: it cannot be reached or used; OrphanError: another session
         measures there."""
@@ -51,17 +47,13 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         self._link = SshConnection(name, settings)
         self._ways: dict[Endpoint, Tunnel] = {}
         self.postgres, self._forwards = settings.postgres, False
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._link.close)
             super().__init__(start_agent(self._link, settings, alone=alone))
-        except BaseException:
-            self._link.close()
-            raise
-        try:
+            undo.callback(self.agent.close)
             self.clock()
-            facts = self._ask("facts")
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
+        facts = self.agent.facts
         self.machine_facts = Machine.model_validate(facts["machine"])
         self.cpus: tuple[int, ...] = tuple(facts["cpus"])
         self.cores = tuple(tuple(core) for core in facts["cores"])
@@ -72,7 +64,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
 
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
-        self.agent.channel.close()
+        self.agent.close()
         for way in self._ways.values():
             way.close()
         self._link.close()
@@ -93,36 +85,27 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         return reading.model_copy(update={"at": taken_off(self.offset, reading.at)})
 
     def machine(self) -> MachineReading:
-        answer = self._ask("machine")
-        return MachineReading(
-            **{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_offset_s}
-        )
+        reading = MachineReading(**self._ask("machine"))
+        return replace(reading, monotonic_s=reading.monotonic_s - self.offset.monotonic_offset_s)
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
         self._sampled += (samples, machine)
         return SshSampling(self._ask, answer["sampler"])
 
-    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SshSpeedMeter:
-        answer = self._ask("speed_start", cpus=list(cpus), per_s=per_s)
-        return SshSpeedMeter(self._ask, answer["meter"])
+    def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
+        number = self._ask("speed_start", cpus=list(cpus), per_s=per_s)["meter"]
+        return SpeedMeter(lambda: self._ask("speed_stop", meter=number)["read"])
 
     def first_answer(
-        self,
-        endpoint: Endpoint,
-        request: bytes,
-        watched: Watched,
-        *,
-        launched: ClockReading,
-        deadline_s: float,
+        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
     ) -> Started:
         answer = self._ask(
             "first_answer",
-            address=endpoint.host,
-            port=endpoint.port,
+            address=(endpoint.host, endpoint.port),
             request=base64.b64encode(request).decode(),
             watched=asdict(watched),
-            launched_monotonic_s=launched.monotonic_s + self.offset.monotonic_offset_s,
+            launched_s=launched.monotonic_s + self.offset.monotonic_offset_s,
             deadline_s=deadline_s,
         )
         known: Answer | None = None
@@ -138,7 +121,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         for _ in range(QUESTIONS):
             sent = now()
             reply = self._ask("ping")
-            questions.append(Question(sent, ClockReading.model_validate(reply), now()))
+            questions.append((sent, ClockReading.model_validate(reply), now()))
         self.offset = estimate_offset(questions, self.name)
         return self.offset
 
@@ -209,32 +192,19 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
 QUESTIONS = 31
 
 
-class Question(NamedTuple):
-    """One question, on both machines' clocks."""
-
-    sent: ClockReading
-    far: ClockReading
-    received: ClockReading
-
-    @property
-    def round_trip_s(self) -> float:
-        return self.received.monotonic_s - self.sent.monotonic_s
-
-
-def estimate_offset(questions: Sequence[Question], host: str) -> HostClock:
+def estimate_offset(questions: Sequence[tuple[ClockReading, ...]], host: str) -> HostClock:
     """Return the offset as the quickest question has it (Cristian 1989). A question leaves at a and its answer comes
     at b, on our clock; the far clock said f in between. The offset is f - (a + b) / 2, wrong by no more than (b - a)
-    / 2."""
-    best = min(questions, key=lambda question: question.round_trip_s)
-    middle_s = (best.sent.monotonic_s + best.received.monotonic_s) / 2
-    wall_middle_s = (best.sent.wall_epoch_s + best.received.wall_epoch_s) / 2
+    / 2. ``questions``: a, f and b of each, on both clocks."""
+    sent, far, received = min(questions, key=lambda moments: moments[2].monotonic_s - moments[0].monotonic_s)
+    round_trip_s = received.monotonic_s - sent.monotonic_s
     return HostClock(
         host=host,
         at=now(),
-        wall_offset_s=best.far.wall_epoch_s - wall_middle_s,
-        monotonic_offset_s=best.far.monotonic_s - middle_s,
-        uncertainty_s=best.round_trip_s / 2,
-        round_trip_s=best.round_trip_s,
+        wall_offset_s=far.wall_epoch_s - (sent.wall_epoch_s + received.wall_epoch_s) / 2,
+        monotonic_offset_s=far.monotonic_s - (sent.monotonic_s + received.monotonic_s) / 2,
+        uncertainty_s=round_trip_s / 2,
+        round_trip_s=round_trip_s,
         n_questions=len(questions),
     )
 
@@ -247,19 +217,10 @@ def taken_off(offset: HostClock, far: ClockReading) -> ClockReading:
     )
 
 
-#: One question to the agent waits no longer than this; the caller's time limit is made of many.
-WAIT_S = 5.0
-
-
 class SshProcess:
     """A process on a far host; see ``Process``."""
 
-    def __init__(
-        self,
-        ask: Callable[..., dict[str, Any]],
-        spawned: dict[str, Any],
-        offset: HostClock,
-    ) -> None:
+    def __init__(self, ask: Callable[..., Any], spawned: dict[str, Any], offset: HostClock) -> None:
         self._ask = ask
         self._stopped: Stopped | None = None
         self._cpu_s: float | None = None
@@ -276,13 +237,9 @@ class SshProcess:
         return self._exit_code
 
     def wait(self, timeout_s: float) -> int | None:
-        left_s = timeout_s
-        while self._exit_code is None:
-            answer = self._ask("wait", pid=self.pid, timeout_s=min(left_s, WAIT_S))
+        if self._exit_code is None:
+            answer = self._ask("wait", pid=self.pid, timeout_s=timeout_s)
             self._exit_code, self._cpu_s = answer["exit_code"], answer["cpu_s"]
-            left_s -= WAIT_S
-            if left_s <= 0:
-                break
         return self._exit_code
 
     def cpu_s(self) -> float | None:
@@ -301,7 +258,7 @@ class SshProcess:
 class SshSampling:
     """A sampler on a far host; its files come with the trial's folder."""
 
-    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
+    def __init__(self, ask: Callable[..., Any], number: int) -> None:
         self._ask, self._number = ask, number
         self._summary: SamplerSummary | None = None
 
@@ -315,17 +272,3 @@ class SshSampling:
         if self._summary is None:
             self._summary = SamplerSummary(**self._ask("sampler_stop", sampler=self._number))
         return self._summary
-
-
-class SshSpeedMeter:
-    """A meter of the speed of a far host's CPUs; a ``SpeedMeter``."""
-
-    def __init__(self, ask: Callable[..., dict[str, Any]], number: int) -> None:
-        self._ask, self._number = ask, number
-        self._read: tuple[CpuSpeed, ...] | None = None
-
-    def stop(self) -> tuple[CpuSpeed, ...]:
-        if self._read is None:
-            answer = self._ask("speed_stop", meter=self._number)
-            self._read = tuple(CpuSpeed.model_validate(read) for read in answer["read"])
-        return self._read

@@ -24,9 +24,7 @@ class HostSettings(Frozen):
     address: str | None = Field(default=None, description="name or number, or a Host of ~/.ssh/config")
     port: int | None = Field(default=None, ge=1, le=65535)
     user: str | None = None
-    key: str | None = Field(
-        default=None, description="private key file; default: as ~/.ssh/config has it, or usual"
-    )
+    key: str | None = Field(default=None, description="private key; default: as in ~/.ssh/config, or usual")
     known_hosts: str | None = Field(default=None, description="default: as ~/.ssh/config has it, or usual")
     folder: str | None = Field(
         default=None, description="of ours on the host, absolute; default: .cache/rematch in the user's home"

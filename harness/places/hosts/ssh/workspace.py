@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from harness.agent.files import file_sha256
 from harness.errors import HostError
 from harness.model import HostClock
-from harness.places.hosts.ssh.agent import Agent, AgentChannel
+from harness.places.hosts.ssh.agent import Agent
 from harness.places.sampling import on_our_clock
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
@@ -39,7 +39,7 @@ class RemoteWorkspace:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self._ask = agent.channel.ask
+        self._ask = agent.ask
         self._lock = threading.Lock()
         self._folders: dict[Path, str] = {}
         self._installed: dict[tuple[Path, tuple[str, ...]], Path] = {}
@@ -48,10 +48,10 @@ class RemoteWorkspace:
         self._numbers = itertools.count(1)
 
     def put(self, source: Path, target: Path) -> None:
-        send_files(self.agent.channel, {target.name: source}, str(target.parent))
+        send_files(self.agent, {target.name: source}, str(target.parent))
 
     def get(self, source: Path, target: Path) -> None:
-        fetch_files(self.agent.channel, str(source.parent), {source.name: target})
+        fetch_files(self.agent, str(source.parent), {source.name: target})
 
     def open_folder(self, local: Path) -> Path:
         name = f"{next(self._numbers):05d}"
@@ -60,7 +60,7 @@ class RemoteWorkspace:
             self._folders[local] = folder
         names = tuple(tree_of(local))
         if names:
-            send_files(self.agent.channel, {name: local / name for name in names}, folder)
+            send_files(self.agent, {name: local / name for name in names}, folder)
         return Path(folder)
 
     def close_folder(self, local: Path) -> None:
@@ -73,7 +73,7 @@ class RemoteWorkspace:
                 f"{self.name}: no space left for {folder}: what this trial wrote may not be whole, so it is not "
                 "kept; make room, or set another folder in hosts.toml; the same command resumes the session"
             )
-        fetch_tree(self.agent.channel, folder, local)
+        fetch_tree(self.agent, folder, local)
         for path in [path for path in self._sampled if str(path.parent) == folder]:
             on_our_clock(local / path.name, self.offset.monotonic_offset_s)
             self._sampled.remove(path)
@@ -103,21 +103,17 @@ class RemoteWorkspace:
         for name, (sha256, runs) in sorted(tree.items()):
             digest.update(f"{name}\0{sha256}\0{runs}\0".encode())
         target = self.agent.base / "artifacts" / digest.hexdigest()[:24]
-        if self._ask("exists", path=str(target))["exists"]:
-            present = self._tree_there(str(target))
-            if {name: known for name, known in present.items() if not name.startswith(without)} == tree:
-                return target
-            self._ask("remove", folder=str(target))
+        present = self._tree_there(str(target))
+        if {name: known for name, known in present.items() if not name.startswith(without)} == tree:
+            return target
+        self._ask("remove", folder=str(target))
         part = f"{target}.part-{os.getpid()}-{id(folder):x}"
         try:
-            self._ask("make_room", folder=part, files={name: (folder / name).stat().st_size for name in tree})
-            send_files(self.agent.channel, {name: folder / name for name in tree}, part)
+            send_files(self.agent, {name: folder / name for name in tree}, part)
             arrived = self._tree_there(part)
             wrong = sorted(name for name, known in tree.items() if arrived.get(name) != known)
             if wrong:
-                raise HostError(
-                    f"{self.name}: {wrong[0]} arrived in {part} with another content than it has here"
-                )
+                raise HostError(f"{self.name}: {wrong[0]} arrived in {part} with another content than here")
             self._ask("adopt", part=part, folder=str(target))
         except HostError:
             with suppress(HostError):  # the first problem is the one worth saying
@@ -127,7 +123,7 @@ class RemoteWorkspace:
 
     def _tree_there(self, folder: str) -> dict[str, tuple[str, bool]]:
         listed = self._ask("inventory", folder=folder)
-        return {name: (sha256, bool(runs)) for name, (sha256, _, runs) in listed.items()}
+        return {name: (sha256, bool(runs)) for name, (sha256, runs) in listed.items()}
 
 
 def tree_of(folder: Path) -> dict[str, str]:
@@ -139,10 +135,10 @@ def tree_of(folder: Path) -> dict[str, str]:
     }
 
 
-def send_files(channel: AgentChannel, files: dict[str, Path], folder: str) -> None:
+def send_files(agent: Agent, files: dict[str, Path], folder: str) -> None:
     """Write files of this machine below a folder there by the names given. Raises HostError: one cannot be read, or
     the host did not take them whole."""
-    name = channel.link.name
+    name = agent.link.name
     with tempfile.TemporaryFile() as stream:
         try:
             with tarfile.open(fileobj=stream, mode="w", dereference=True) as archive:
@@ -151,7 +147,7 @@ def send_files(channel: AgentChannel, files: dict[str, Path], folder: str) -> No
         except OSError as problem:
             raise HostError(f"{problem.filename} -> {folder} on {name}: {problem.strerror}") from problem
         stream.seek(0)
-        code, _, err = channel.link.run(channel.command("unpack", folder), stdin=stream, within_s=None)
+        code, _, err = agent.link.run(agent.command("unpack", folder), stdin=stream, within_s=None)
     if code != 0:
         text = (err.strip().splitlines() or ["no output"])[-1]
         raise HostError(f"{name}: {folder} was not taken whole ({text}); its disk may be full")
@@ -164,10 +160,10 @@ def _of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
-def fetch_files(channel: AgentChannel, folder: str, files: dict[str, Path]) -> None:
+def fetch_files(agent: Agent, folder: str, files: dict[str, Path]) -> None:
     """Copy files of a folder there, by their names, to places here. Raises HostError: one did not arrive."""
-    name, missing = channel.link.name, set(files)
-    process = channel.link.start(channel.command("pack", folder))
+    name, missing = agent.link.name, set(files)
+    process = agent.link.start(agent.command("pack", folder))
     try:
         process.stdin.write("".join(f"{inner}\0" for inner in files).encode("utf-8", "surrogateescape"))
         process.stdin.close()
@@ -195,17 +191,17 @@ def refuse_outside(names: Iterable[str], host: str) -> None:
             raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
 
 
-def fetch_tree(channel: AgentChannel, source: str, folder: Path) -> None:
+def fetch_tree(agent: Agent, source: str, folder: Path) -> None:
     """Bring back every file below; each gets its name here when its hash is the one it has there. Raises HostError:
     one arrived otherwise than it is there, or stands elsewhere than below ``folder``; nothing of it is kept."""
-    host, listed = channel.link.name, channel.ask("inventory", folder=source)
+    host, listed = agent.link.name, agent.ask("inventory", folder=source)
     refuse_outside(listed, host)
     parts = {name: (folder / name).with_name(f"{Path(name).name}.part") for name in sorted(listed)}
     try:
         for part in parts.values():
             part.parent.mkdir(parents=True, exist_ok=True)
         if parts:
-            fetch_files(channel, source, parts)
+            fetch_files(agent, source, parts)
         for name, part in parts.items():
             if file_sha256(part) != listed[name][0]:
                 raise HostError(
