@@ -21,9 +21,7 @@ V1_MOUNTS = """\
 """
 V2_MOUNTS = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1_STAT = "nr_periods 40\nnr_throttled 7\nthrottled_time 1500000000\n"
-V2_STAT = (
-    "usage_usec 9000\nuser_usec 1\nsystem_usec 2\nnr_periods 40\nnr_throttled 3\nthrottled_usec 250000\n"
-)
+V2_STAT = "usage_usec 9000\nuser_usec 1\nnr_periods 40\nnr_throttled 3\nthrottled_usec 250000\n"
 
 
 def lay_out(root: Path, **files: str) -> Path:

@@ -80,9 +80,8 @@ def test_time_in_which_threads_had_no_cpu_is_counted(puppet: Puppet) -> None:
 
 def test_threads_and_descriptors_are_counted(puppet: Puppet) -> None:
     before = read_tree(puppet.pid, puppet.start_ticks, pss=False)
-    puppet.do(
-        "stay = threading.Event(); [threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]"
-    )
+    puppet.do("stay = threading.Event()")
+    puppet.do("[threading.Thread(target=stay.wait, daemon=True).start() for _ in range(3)]")
     puppet.do("files = [open('/dev/null') for _ in range(5)]")
     after = read_tree(puppet.pid, puppet.start_ticks, pss=False)
     assert before.n_threads is not None

@@ -87,9 +87,7 @@ def bench(files: Files) -> Bench:
     return make
 
 
-def test_samples_have_a_row_per_role_and_tick(
-    bench: Bench, files: Files, puppets: Callable[[], Puppet]
-) -> None:
+def test_a_row_is_there_per_role_and_tick(bench: Bench, files: Files, puppets: Callable[[], Puppet]) -> None:
     one, other = puppets(), puppets()
     for puppet in (one, other):  # some sources count CPU time in ticks of 10 ms
         puppet.do("[0 for _ in iter(lambda: time.process_time() < .05, False)]")

@@ -198,9 +198,7 @@ def java(tmp_path: Path, jdk: Jdk) -> tuple[ProcessLauncher, Implementation]:
     return ProcessLauncher(LocalHost(), tmp_path, Tools(jdks=(jdk,))), implementation
 
 
-def test_an_aot_cache_is_trained_once_and_used(
-    java: tuple[ProcessLauncher, Implementation], tmp_path: Path
-) -> None:
+def test_an_aot_cache_is_made_once(java: tuple[ProcessLauncher, Implementation], tmp_path: Path) -> None:
     launcher, implementation = java
     flags = ("-Xlog:aot", QUICK_JVM)
     runtime = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", nmt=True, jvm_flags=flags)

@@ -143,9 +143,7 @@ def _prepared(folder: Path, script: str) -> Implementation:
     return JAVA.model_copy(update={"forms": JavaForms(native_prepared=own, native_args=("-O2",))})
 
 
-def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
-    built: Built, tmp_path: Path
-) -> None:
+def test_the_compiler_gets_registrations_and_words_before_the_jar(built: Built, tmp_path: Path) -> None:
     own = JavaForms(native_registers=("META-INF/services/",), native_args=("-O3",))
     tool = scripted_compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
     (tmp_path / "services/strings/hello").mkdir(parents=True)
@@ -162,9 +160,8 @@ def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
 def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_folder(
     built: Built, tmp_path: Path
 ) -> None:
-    java = _prepared(
-        tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
-    )
+    script = "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
+    java = _prepared(tmp_path, script)
     tool = scripted_compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     broken = PreparedImage(build=("sh", "-c", "echo 'ERROR: too old'; exit 1"), words="w", image="i")

@@ -212,9 +212,7 @@ def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_wh
     assert "pinned to 1 CPU(s)" in remark
 
 
-def test_a_trial_whose_limits_nobody_enforced_is_flagged(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trial_of_unenforced_limits_is_flagged(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_root: Path) -> dict[str, Path]:
         raise HostError("not allowed")
 
