@@ -344,4 +344,3 @@ def left_behind(label: str) -> bool:
     pid, ticks, machine = (*label.split(":"), "", "", "")[:3]
     known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
     return known and not alive(int(pid), int(ticks))
-

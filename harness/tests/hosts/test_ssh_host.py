@@ -52,8 +52,7 @@ def test_the_agent_listens_nowhere_and_its_folder_is_for_its_own_user_alone(far:
 
 def test_an_unknown_or_changed_host_key_is_refused_with_what_to_do(sshd: Sshd, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
-    unknown_key = r"^bighost \(127.0.0.1\): its host key is unknown: .*; compare"
-    with pytest.raises(HostError, match=unknown_key) as unknown:
+    with pytest.raises(HostError, match=r"^bighost \(127.0.0.1\): .*key is unknown.*compare") as unknown:
         SshHost("bighost", sshd.settings(tmp_path, known_hosts=str(known)))
     kind, key, *_ = (sshd.folder / "other_key.pub").read_text().split()
     known.write_text(f"[{sshd.address}]:{sshd.port} {kind} {key}\n")

@@ -150,9 +150,8 @@ def test_the_compiler_is_told_registrations_and_words_before_the_jar(built: Buil
 
 
 def test_an_image_that_a_framework_prepares_is_compiled_in_its_folder(built: Built, tmp_path: Path) -> None:
-    java = _prepared(
-        tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
-    )
+    script = "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
+    java = _prepared(tmp_path, script)
     tool = scripted_compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     broken = PreparedImage(build=("sh", "-c", "echo 'ERROR: too old'; exit 1"), words="w", image="i")

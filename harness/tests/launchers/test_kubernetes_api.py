@@ -121,9 +121,7 @@ def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
     assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar", {}).id != one.id
 
 
-def test_who_cannot_import_images_is_told_what_to_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_cannot_import_images_learns_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMATCH_CONTAINERD", str(tmp_path / "none"))
     with pytest.raises(InputError, match="REMATCH_CONTAINERD: no way to import images"):
         containerd_socket(tmp_path / "kubeconfig")
