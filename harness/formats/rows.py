@@ -168,7 +168,7 @@ def read_block(block: Block, layout: Layout, columns: Sequence[int] = ()) -> tup
 
 
 def _quickly(block: Block, layout: Layout, wanted: Sequence[int]) -> dict[int, Texts] | None:
-    """Split a block by Arrow; ``None``: a record is not one line, it is too small to load Arrow, or there is no Arrow."""
+    """Split a block by Arrow; ``None``: a record is not one line, it is too small for Arrow, or Arrow is not there."""
     small = len(block.data) < ARROWS_BYTES and "pyarrow" not in sys.modules
     if layout.row_prefix or small or not block.data.endswith(b"\n"):
         return None

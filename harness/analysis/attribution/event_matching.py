@@ -257,8 +257,7 @@ def stall_causes(
     ``connecting``: of each stall, whether connecting claims it; ``None``: times to connect are not known."""
     spans = [(stall.start_s, stall.end_s) for stall in stalls]
     claims: dict[CauseName, set[int]] = {
-        cause: {result for result, _ in match_events(spans, events[cause]).pairs}
-        for cause in events
+        cause: {result for result, _ in match_events(spans, events[cause]).pairs} for cause in events
     }
     if connecting is not None:
         claims["connect"] = {k for k, is_its in enumerate(connecting) if is_its}

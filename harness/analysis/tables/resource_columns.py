@@ -228,7 +228,9 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
         alike[row["load_name"]].append(row)
     for group in alike.values():
         read = {c: [v for row in group if isinstance(v := row.get(c), float)] for c in _WHOSE}
-        usual_s = {c: sorted(of)[len(of) // 4] if len(of) >= FEWEST_TRIALS else None for c, of in read.items()}
+        usual_s = {
+            c: sorted(of)[len(of) // 4] if len(of) >= FEWEST_TRIALS else None for c, of in read.items()
+        }
         for row in group:
             judged = (SERVICE,) if row.get("bound_by") == "service" else (SERVICE, GENERATOR)
             why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)

@@ -43,8 +43,9 @@ from harness.model.session import coding_of
 _OF_RECORD = {
     "n_dropped": "load.n_dropped", "n_flows": "load.n_flows", "n_flows_right": "load.n_flows_right",
     "offered_per_s": "load.offered_per_s", "late_share": "load.late_share",
-    "latency_method": "load.latency_method", "latency_resolution_s": "load.resolution_s", "capacity_per_s": "search.lower_per_s",
-    "search_load_s": "search.load_s", "time_to_first_response_s": "start_up.time_to_first_response_s",
+    "latency_method": "load.latency_method", "latency_resolution_s": "load.resolution_s",
+    "capacity_per_s": "search.lower_per_s", "search_load_s": "search.load_s",
+    "time_to_first_response_s": "start_up.time_to_first_response_s",
     "cpu_s_at_first_response": "start_up.cpu_s_at_first_response",
     "rss_at_first_response_bytes": "start_up.rss_bytes_at_first_response", "log_requests": "request_log.requests",
     "log_lines": "request_log.lines", "log_lines_lost": "request_log.lost",

@@ -260,7 +260,7 @@ class Cluster:
         """Return what the API says at a path that is no object's."""
         generic = self._client._client
         answer = generic._client.get(path)
-        generic.raise_for_status(answer)
+        generic.raise_for_status(answer)  # type: ignore[no-untyped-call]  # it has no types
         try:
             document: dict[str, Any] = answer.json()
         except ValueError as problem:

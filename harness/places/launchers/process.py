@@ -193,7 +193,7 @@ class ProcessLauncher:
         native = variant.runtime.form == "native"
         start = native_start(implementation.start) if native else implementation.start
         flags = setting_flags(implementation, variant, file)
-        known = {**values, "runtime_args": runtime_args, "settings": flags}
+        known: dict[str, str | tuple[str, ...]] = {**values, "runtime_args": runtime_args, "settings": flags}
         return expand(start, known, file=file, place="start")
 
     def launch(self, spec: LaunchSpec) -> ProcessInstance:

@@ -191,7 +191,7 @@ class JudgedTest:
         then, by_us, today = self.then.outcome, self.then_ours.outcome, self.outcome
         if today not in ("holds", "fails"):
             return None
-        if by_us == "holds":  # so it was true of the services, whatever their source's method shows on this machine
+        if by_us == "holds":  # true of the services, whatever their source's method shows on this machine
             return "outdated" if then in ("holds", "fails") and today == "fails" else None
         if then == "fails":
             return "wrong then"

@@ -66,7 +66,9 @@ def value_of(trial: str, metric: str) -> float:
     if metric.startswith("throughput"):
         by_wrk = _RATE.findall(printed)
         rate = float(by_wrk[-1]) if by_wrk else rate_of_jmeter(printed, files[f"{name}/load/seconds.csv"])
-        return rate * moves(experiment, session, "throughput")[name] if metric.endswith("at equal speed") else rate
+        if not metric.endswith("at equal speed"):
+            return rate
+        return rate * moves(experiment, session, "throughput")[name]
     before, after = (
         float(_CPU.findall(files[f"{name}/boundary-{moment}-load.prom.gz"])[0])
         for moment in ("before", "after")

@@ -32,7 +32,7 @@ FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
 
 
 def make_project(
-    folder: Path, *, profile: ProfileName = "quick", experiments: tuple[str, ...] = BOTH, seed: int = 1
+    folder: Path, *, profile: model.ProfileName = "quick", experiments: tuple[str, ...] = BOTH, seed: int = 1
 ) -> Path:
     """Return the root of a project with notebooks, paper and made-up raw sessions of the profile."""
     root = folder / "project"
