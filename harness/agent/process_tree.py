@@ -173,7 +173,7 @@ class ProcessReader:
 class TreeReader:
     """A process with its children: one sum, in which the CPU time of ended children stays. ``discover`` looks for
     children (one file per thread). ``short_lived``: most children live too short to be discovered (a database's, one
-    per connection), so the time of ended ones is what the kernel put on their parent's account. ``others``: id and
+    per connection), so the time of ended ones is what the kernel put on their parent's account. ``siblings``: id and
     start of further processes in the same sum (pods of a service), which ends with the first of them."""
 
     def __init__(
@@ -183,12 +183,12 @@ class TreeReader:
         cpu_at_launch_s: float = 0.0,
         *,
         short_lived: bool = False,
-        others: Sequence[Sequence[int]] = (),
+        siblings: Sequence[Sequence[int]] = (),
     ) -> None:
         self._short_lived = short_lived
         self._readers: dict[int, ProcessReader] = {}
         try:
-            for root, ticks in ((pid, start_ticks), *others):
+            for root, ticks in ((pid, start_ticks), *siblings):
                 self._readers[root] = ProcessReader(root, ticks)
         except ProcessLookupError:
             self.close()

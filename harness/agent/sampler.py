@@ -28,13 +28,13 @@ LONGEST_SLEEP_S = 0.05
 @dataclass(frozen=True)
 class Watched:
     """A process to be sampled, with its children, less ``cpu_at_launch_s``, its CPU time before the program itself ran.
-    ``short_lived``: most of its many children are, so it is read at SLOW_HZ; ``others``: see ``TreeReader``."""
+    ``short_lived``: most of its many children are, so it is read at SLOW_HZ; ``siblings``: see ``TreeReader``."""
 
     pid: int
     start_ticks: int
     cpu_at_launch_s: float = 0.0
     short_lived: bool = False
-    others: tuple[tuple[int, int], ...] = ()
+    siblings: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -266,7 +266,7 @@ class Server:
     def __init__(self, base: Path, grace_s: float) -> None:
         sessions = base / "sessions"
         sessions.mkdir(parents=True, exist_ok=True)
-        others = sweep(sessions)
+        agents = sweep(sessions)
         self._folder, self._grace_s = Path(tempfile.mkdtemp(prefix="agent-", dir=str(sessions))), grace_s
         pid, start_ticks = this_process()
         (self._folder / ABOUT).write_text(json.dumps({"pid": pid, "start_ticks": start_ticks}))
@@ -279,7 +279,7 @@ class Server:
         self._answers = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)  # nothing else is written among the answers
         facts = {
-            "others": others,
+            "others": agents,
             "python": sys.version.split()[0],
             "machine": machine_facts(),
             "cpus": list(usable_cpus()),

@@ -64,6 +64,9 @@ def _row(effect: Interaction, name: str, metric: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+_NO_BLOCK = "no block has a trial of every cell"
+
+
 def contrast(
     trials: pd.DataFrame, metric: str, name: str, over: Sequence[Mapping[str, str]],
     under: Sequence[Mapping[str, str]], *, level: float = 0.95, **about: Any,
@@ -94,7 +97,7 @@ def contrast(
     blocks = reduce(pd.Index.intersection, [own.index for own in cells])
     row = {"name": name, "kind": "fit", "metric": metric, "unit": "ratio", "n_blocks": len(blocks), **about}
     if blocks.empty:
-        return tidy([row | {"why": "no block has a trial of every cell"}])
+        return tidy([row | {"why": _NO_BLOCK}])
     logs = np.log([own.loc[blocks, metric].to_numpy(dtype="float64") for own in cells])
     products = [np.exp(side.sum(axis=0)) for side in (logs[: len(over)], logs[len(over) :])]
     inputs = dict.fromkeys(inputs_of(pd.concat([own.loc[blocks].reset_index() for own in cells])))

@@ -154,7 +154,7 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
                 ),
             )
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
-            whole = Watched(pid, start_ticks, others=tuple(ids[1:]))
+            whole = Watched(pid, start_ticks, siblings=tuple(ids[1:]))
             instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind, whole)
             if pid:
                 self.host.groups[ids[0]] = instance

@@ -375,5 +375,5 @@ class _PodSampling:
         watched = watched if group is None else group.whole
         self._inner.add(role, watched)
         first = (watched.pid, watched.start_ticks)
-        for number, ids in enumerate((first, *watched.others), start=1) if watched.others else ():
+        for number, ids in enumerate((first, *watched.siblings), start=1) if watched.siblings else ():
             self._inner.add(f"pod-{number}", Watched(*ids))

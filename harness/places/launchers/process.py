@@ -99,10 +99,10 @@ class ProcessLauncher:
         ):
             return str(lacking)
         compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
-        here = platform.machine()
-        there = here if self._elsewhere is None else self._elsewhere.architecture
-        if compiled and there != here:
-            problem = f"what is built here is for {here}, and {self.host.name} is {there}"
+        own = platform.machine()
+        architecture = own if self._elsewhere is None else self._elsewhere.architecture
+        if compiled and architecture != own:
+            problem = f"what is built here is for {own}, and {self.host.name} is {architecture}"
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem

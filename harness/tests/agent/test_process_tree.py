@@ -105,12 +105,12 @@ def test_a_process_that_is_gone_or_another_has_no_reading(puppet: Puppet) -> Non
 def test_several_processes_are_one_sum_which_ends_with_the_first(puppets: Callable[[], Puppet]) -> None:
     first, second = puppets(), puppets()
     one, other = (read_tree(puppet.pid, puppet.start_ticks) for puppet in (first, second))
-    both = read_tree(first.pid, first.start_ticks, others=((second.pid, second.start_ticks),))
+    both = read_tree(first.pid, first.start_ticks, siblings=((second.pid, second.start_ticks),))
     assert one.n_threads and other.n_threads and both.n_threads == one.n_threads + other.n_threads
     for name in ("rss_bytes", "pss_bytes", "cpu_s", "n_descriptors"):
         assert getattr(both, name) == pytest.approx(getattr(one, name) + getattr(other, name), rel=0.2)
     second.end()
-    gone = read_tree(first.pid, first.start_ticks, others=((second.pid, second.start_ticks),))
+    gone = read_tree(first.pid, first.start_ticks, siblings=((second.pid, second.start_ticks),))
     assert gone.rss_bytes is None
 
 

@@ -149,14 +149,14 @@ def start_agent(link: SshConnection, settings: HostSettings, *, alone: bool = Tr
     deadline = time.monotonic() + LEEWAY_S + settings.grace_s
     while True:
         agent = Agent(link, python, base, file, settings.grace_s)
-        others = agent.facts["others"] if alone else []
-        if not others:
+        working = agent.facts["others"] if alone else []
+        if not working:
             return agent
         agent.close()
         if time.monotonic() > deadline:
             raise OrphanError(
-                f"{link.name}: another session is running there (agent {others[0]}); wait for it: two sessions "
-                f"would disturb each other. If it is left over: kill {others[0]} on {link.name}"
+                f"{link.name}: another session is running there (agent {working[0]}); wait for it: two sessions "
+                f"would disturb each other. If it is left over: kill {working[0]} on {link.name}"
             )
         time.sleep(1.0)
 
