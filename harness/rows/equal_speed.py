@@ -33,11 +33,13 @@ OF_SPEED = ("throughput_per_s", "cpu_s_per_request")
 _NOT_OF_SPEED = ("rss_", "pss_", "time_to_", "cold_", "warm_up_")
 
 
-def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the trials for metrics of a session in which a neighbour slowed more than ``SLOWED_SHARE`` of them.
+def beside_neighbours(
+    trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (), share: float = SLOWED_SHARE
+) -> pd.DataFrame:
+    """Return the trials for metrics of a session in which a neighbour slowed more than a ``share`` of them.
 
-    Then none is left out for its speed, and those of ``OF_SPEED`` among the metrics are at equal speed. Where fewer
-    were slowed, where one of the metrics depends on speed in another way, as latencies do, and where the speed cannot
+    Then none is left out for its speed, and those of ``OF_SPEED`` among the metrics are at equal speed; 0 is for
+    sessions that have no block to spare. Where fewer were slowed, where one of the metrics depends on speed in another way, as latencies do, and where the speed cannot
     be adjusted for, the trials are returned as they are; each combination of ``by`` is decided on its own.
     """
     adjustable = [metric for metric in metrics if metric in OF_SPEED]
@@ -46,11 +48,11 @@ def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (
     if unadjusted or not at_other_speed(trials).any():
         return trials
     cells = [cell for _, cell in trials.groupby(list(by), dropna=False, sort=False)] if by else [trials]
-    return pd.concat([_decided(cell, adjustable) for cell in cells]).loc[trials.index]
+    return pd.concat([_decided(cell, adjustable, share) for cell in cells]).loc[trials.index]
 
 
-def _decided(cell: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    if at_other_speed(cell).mean() <= SLOWED_SHARE:
+def _decided(cell: pd.DataFrame, metrics: Sequence[str], share: float) -> pd.DataFrame:
+    if at_other_speed(cell).mean() <= share:
         return cell
     try:
         return at_equal_speed(cell, *metrics)

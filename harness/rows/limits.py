@@ -59,7 +59,7 @@ def row_of(
     Args:
         margin: within which of the limit a ratio is equal to it, as a share.
         bounded: refuse where something else than the services bounded the trials.
-        slowed: count trials that a neighbour slowed at the session's usual speed, where they are many.
+        slowed: count trials that a neighbour slowed, at the session's usual speed.
 
     Raises:
         InputError: the session is not tidied, or the metric is no column of its trials.
@@ -70,7 +70,7 @@ def row_of(
         return trials
     if slowed:
         by = [] if wanted.along is None else [factor_column(wanted.along)]
-        trials = beside_neighbours(trials, metric, by=by)
+        trials = beside_neighbours(trials, metric, by=by, share=0)
     variant = wanted.variant
     if wanted.along is not None:
         variant, own = wanted.where[wanted.along], trials[trials["variant"] == wanted.variant]
