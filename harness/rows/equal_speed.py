@@ -37,7 +37,7 @@ def beside_neighbours(
     trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (), share: float = SLOWED_SHARE
 ) -> pd.DataFrame:
     """Return the trials for metrics of a session in which a neighbour slowed more than a ``share`` of them: none is
-    left out for its speed then, and those of ``OF_SPEED`` are at equal speed. 0: of a session that has no block to spare.
+    left out for its speed then, and those of ``OF_SPEED`` are at equal speed; 0: of a session without a block to spare.
     Where fewer were slowed, where a metric depends on speed in another way, as latencies do, and where the speed cannot
     be adjusted for, the trials are returned as they are; each combination of ``by`` is decided on its own."""
     adjustable = [metric for metric in metrics if metric in OF_SPEED]
