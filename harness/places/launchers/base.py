@@ -7,9 +7,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
-from harness.errors import HostError
+from pydantic import model_validator
+
+from harness.errors import HostError, InputError
 from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
 from harness.model.endpoint import Endpoint
 from harness.places.hosts.measuring import MeasuringHost
@@ -33,6 +35,16 @@ class LaunchSpec(Frozen):
     folder: Path
     cpus: tuple[int, ...] | None = None
     environment: Mapping[str, str] = {}
+
+    @model_validator(mode="after")
+    def _memory_is_known(self) -> Self:
+        if (asked := self.variant.runtime.memory_asked) is not None:
+            problem = (
+                "is measured before the first trial of a session, and nothing can be started with it as it is"
+            )
+            place = f"runtime of {self.implementation.name}"
+            raise InputError(problem, place=place, found=asked, allowed="a size, or rematch measure")
+        return self
 
 
 class Instance(ABC):

@@ -114,9 +114,10 @@ class Agent:
                     waiting = self._pending.pop(answer["id"], None)
                 if waiting is not None:
                     waiting.set_result(answer)
-        ended = self._running.wait() >= 0  # by itself, and not with the connection
-        why = "the agent there has ended" if ended or self._closing.is_set() else self.link.last_words()
         silent_s = time.monotonic() - self._heard
+        # it has an exit code only if it ended by itself; a signal is told from a lost connection by what stands
+        ended = self._running.wait() >= 0 or (self.link.stands and silent_s <= self._grace_s)
+        why = "the agent there has ended" if ended or self._closing.is_set() else self.link.last_words()
         self._give_up(
             f"{self.link.name} is gone: not heard since {silent_s:.0f} s ({why}); what ran there ends itself. "
             "Finished trials are kept; run the same command again to resume when the host is back"

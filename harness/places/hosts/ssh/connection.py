@@ -239,10 +239,14 @@ class SshConnection:
         why = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
         return f"{why}; {_UNREACHABLE}"
 
+    @property
+    def stands(self) -> bool:
+        return self._transport.is_active()
+
     def last_words(self) -> str:
         """Return how the connection stands, in words."""
         problem = self._transport.get_exception()
-        state = "the connection stands" if self._transport.is_active() else "the connection broke"
+        state = "the connection stands" if self.stands else "the connection broke"
         return f"ssh: {problem or state}; {_UNREACHABLE}"
 
     def _session(self, words: str) -> paramiko.Channel:
