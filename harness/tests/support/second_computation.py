@@ -31,7 +31,7 @@ RATIOS = {
     "clients_warm.throughput.ratio.": "throughput", "clients_warm.cpu.ratio.": "cpu", "bank_warm.cpu.ratio.": "cpu",
     "strings_ladder.cpu.ratio.": "cpu at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
-    "strings_then_now.article.ratio.": "throughput by JMeter", "strings_then_now.warm.ratio.": "throughput",
+    "strings_then_now.article.ratio.": "throughput by JMeter", "strings_then_now.warm.ratio.": "throughput at equal speed",
 }  # fmt: skip
 #: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load.
 TOLERANCE = {"throughput": 0.001}
@@ -68,13 +68,13 @@ def value_of(trial: str, metric: str) -> float:
         rate = float(by_wrk[-1]) if by_wrk else rate_of_jmeter(printed, files[f"{name}/load/seconds.csv"])
         if not metric.endswith("at equal speed"):
             return rate
-        return rate * moves(experiment, session, "throughput")[name]
+        return rate * moves(experiment, session, load_of(trial), "throughput")[name]
     before, after = (
         float(_CPU.findall(files[f"{name}/boundary-{moment}-load.prom.gz"])[0])
         for moment in ("before", "after")
     )
     cpu_s = (after - before) / int(_REQUESTS.findall(printed)[-1])
-    return cpu_s if metric == "cpu" else cpu_s * moves(experiment, session, "cpu")[name]
+    return cpu_s if metric == "cpu" else cpu_s * moves(experiment, session, load_of(trial), "cpu")[name]
 
 
 def rate_of_jmeter(printed: bytes, seconds: bytes) -> float:
@@ -85,19 +85,21 @@ def rate_of_jmeter(printed: bytes, seconds: bytes) -> float:
 
 
 @cache
-def moves(experiment: str, session: str, metric: str) -> dict[str, float]:
+def moves(experiment: str, session: str, load_name: str, metric: str) -> dict[str, float]:
     """Return trial -> factor that moves its throughput or CPU time to the session's usual speed, by least squares within
     variants and levels."""
     plan, files = archive(experiment, session)
     steps, arms = {}, defaultdict(list)
     for planned in plan["trials"]:
-        name = planned["trial_id"]
+        name, cell = planned["trial_id"], planned["configuration"]
+        if cell["load_name"] != load_name:
+            continue
         record = json.loads(files[f"{name}/record.json"])
         speeds = {speed["cpu"]: speed["step_ns_mean"] for speed in record["cpu_speeds"]}
         steps[name] = math.log(statistics.fmean(speeds[cpu] for cpu in record["instance"]["cpu_affinity"]))
         used = {boundary["name"]: boundary["reading"]["cpu_s"] for boundary in record["boundaries"]}
         if not name.endswith("-aa"):
-            load, cell = record["load"], planned["configuration"]
+            load = record["load"]
             cpu_s = (used["after-load"] - used["before-load"]) / load["n_requests"]
             value = cpu_s if metric == "cpu" else load["achieved_per_s"]
             arms[cell["variant_name"], *sorted(cell["levels"].items())].append((steps[name], math.log(value)))
@@ -114,6 +116,13 @@ def counts_cpu(trial: str) -> bool:
     """Tell whether the service of a trial publishes its CPU time."""
     _, experiment, session, name = trial.split("/")
     return bool(_CPU.search(archive(experiment, session)[1][f"{name}/boundary-after-load.prom.gz"]))
+
+
+def load_of(trial: str) -> str:
+    """Return the name of the load of a trial."""
+    _, experiment, session, name = trial.split("/")
+    plan = archive(experiment, session)[0]
+    return next(t["configuration"]["load_name"] for t in plan["trials"] if t["trial_id"] == name)
 
 
 def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tuple[float, float, float]:
