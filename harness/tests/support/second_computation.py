@@ -122,7 +122,7 @@ def load_of(trial: str) -> str:
     """Return the name of the load of a trial."""
     _, experiment, session, name = trial.split("/")
     plan = archive(experiment, session)[0]
-    return next(t["configuration"]["load_name"] for t in plan["trials"] if t["trial_id"] == name)
+    return str(next(t["configuration"]["load_name"] for t in plan["trials"] if t["trial_id"] == name))
 
 
 def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tuple[float, float, float]:
