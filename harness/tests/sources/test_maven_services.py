@@ -29,7 +29,7 @@ def _built_for_others() -> None:
     builder.build(load_implementations(REPOSITORY, "strings")["java-helidon"])
 
 
-@pytest.mark.parametrize("service", own_tests(program="mvn"), ids=lambda service: service.name)
+@pytest.mark.parametrize("service", own_tests(program="mvn"))
 def test_a_service_passes_its_own_tests(service: OwnTest) -> None:
     words = service.words
     if service.name in SECOND and not long_tests_are_asked_for():

@@ -12,13 +12,13 @@ from harness.tests.support.own_tests import OwnTest, own_tests, run
 FLAGS = "-trimpath -tags=netgo,osusergo -vet=off"
 
 
-@pytest.mark.parametrize("service", own_tests(program="go"), ids=lambda service: service.name)
+@pytest.mark.parametrize("service", own_tests(program="go"))
 def test_a_go_service_passes_its_own_tests(service: OwnTest) -> None:
     run(("go", "vet", "./..."), service.folder, GOFLAGS=FLAGS)
     run(service.words, service.folder, GOFLAGS=FLAGS)
 
 
-@pytest.mark.parametrize("service", own_tests(program=None), ids=lambda service: service.name)
+@pytest.mark.parametrize("service", own_tests(program=None))
 def test_a_service_passes_its_own_tests(service: OwnTest) -> None:
     program, *rest = service.words
     run((str(program_or_not_run(program)), *rest), service.folder)

@@ -9,10 +9,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+from _pytest.mark import ParameterSet
+
+from harness.tests.support.available import IN_CI, NOT_ASKED_FOR, long_tests_are_asked_for
 from harness.tests.support.sessions import REPOSITORY
 from harness.toolchains import Surroundings, build_environment
 
 SHOWN_LINES = 120
+#: Services whose own tests bring up databases, other services and faults, for minutes: CI runs them for every change, and
+#: every other run has the contracts of these services.
+LONG = (
+    "bank/go-gorilla",
+    "bank/go-pgx",
+    "bank/java-spring",
+    "clients/go-nethttp",
+    "clients/java-quarkus",
+    "clients/java-vertx",
+)
 
 
 class OwnTest(NamedTuple):
@@ -23,8 +37,8 @@ class OwnTest(NamedTuple):
     words: tuple[str, ...]
 
 
-def own_tests(*, program: str | None) -> list[OwnTest]:
-    """Return the tests that begin with a program; ``None``: those that begin with neither Go nor Maven."""
+def own_tests(*, program: str | None) -> list[ParameterSet]:
+    """Return the tests that begin with a program as parameters; ``None``: those that begin with neither Go nor Maven."""
     every = []
     for file in sorted(REPOSITORY.glob("services/*/*/service.toml")):
         about = tomllib.loads(file.read_text("utf-8"))
@@ -33,7 +47,12 @@ def own_tests(*, program: str | None) -> list[OwnTest]:
         words = tuple(word.strip("{}") for word in about["test"])
         every.append(OwnTest(f"{file.parent.parent.name}/{file.parent.name}", file.parent, words))
     rest = program is None
-    return [one for one in every if (one.words[0] not in ("go", "mvn") if rest else one.words[0] == program)]
+    those = [
+        each for each in every if (each.words[0] not in ("go", "mvn") if rest else each.words[0] == program)
+    ]
+    asked = IN_CI or long_tests_are_asked_for()
+    mark = pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}long tests of services (CI, make test-all)")
+    return [pytest.param(each, id=each.name, marks=mark if each.name in LONG else ()) for each in those]
 
 
 def run(words: Sequence[str], folder: Path = REPOSITORY, **appended: str) -> None:
