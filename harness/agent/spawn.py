@@ -153,6 +153,8 @@ class Spawner:
         self._stub, self._host, self._make = stub, host, make
         self._thread = ThreadPoolExecutor(1, "spawner")
         _THREADS.append(self._thread)
+        # made now: one that is made while a signal interrupts its caller is waited for at the end, for ever
+        self._thread.submit(int).result()
 
     def spawn(self, order: dict[str, Any]) -> Any:
         """Start a process and return it (a ``make``) as soon as the program itself runs; raises HostError."""
