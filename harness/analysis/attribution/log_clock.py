@@ -30,6 +30,9 @@ from harness.model import ClockReading, Frozen, TrialRecord
 from harness.store import SessionFolder
 
 JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator-gc.log"
+METRONOME_ROWS = "load/samples.csv"
+#: A request that metronome sends later than this is late, as in its own totals.
+HELD_UP_S = 50e-6
 #: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
 LAUNCH_TO_CLOCK_S = 0.005
 
@@ -70,8 +73,14 @@ def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
 
 
 def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
-    """Read the pauses of the load generator itself; one without a log (wrk, Locust) has none that are known."""
+    """Read the pauses of the load generator itself; one without a log (wrk, Locust) has none that are known.
+
+    metronome writes for how long it held up each request, so its pauses are known by those that were due within them.
+    """
     trial = record.planned.trial_id
+    load = record.planned.configuration.load
+    if load is not None and load.generator == "metronome" and session.has(trial, METRONOME_ROWS):
+        return _held_up(session, trial)
     if not session.has(trial, GENERATOR_LOG):
         return _nothing("the load generator writes no log of pauses")
     try:
@@ -80,6 +89,18 @@ def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
         return _nothing(str(error))
     spans = tuple(sorted(span for spans in log.events.values() for span in spans))
     return log.model_copy(update={"events": {"generator_stall": spans}, "cycles": ()})
+
+
+def _held_up(session: SessionFolder, trial: str) -> AlignedLog:
+    """Return when metronome held up a request for longer than ``HELD_UP_S``, from its own rows."""
+    with session.open(trial, METRONOME_ROWS) as stream:
+        rows = pd.read_csv(stream, usecols=["due_epoch_s", "latency_s", "service_time_s", "send_delay_s"])
+    held_up = rows[rows["send_delay_s"] > HELD_UP_S]
+    # a request may first have waited for a connection, which is not the generator's doing
+    sent = held_up["due_epoch_s"] + held_up["latency_s"] - held_up["service_time_s"]
+    ready = np.maximum(held_up["due_epoch_s"], sent - held_up["send_delay_s"])
+    spans = joined(zip(ready.tolist(), (ready + held_up["send_delay_s"]).tolist(), strict=True))
+    return AlignedLog(collector=None, events={"generator_stall": spans}, placed_within_s=0.0)
 
 
 def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastCollection, ...]:

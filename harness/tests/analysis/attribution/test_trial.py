@@ -214,6 +214,29 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_a_denied_cpu_is_bounded(tm
     assert "no log of a JVM" in (log_clock.service_log(session, record).refused or "")
 
 
+def test_metronome_pauses_where_it_held_up_a_request(tmp_path: Path) -> None:
+    session = make_session(tmp_path, "gc-peaks", "smoke")
+    trial = trial_of(session, "serial-3x")
+    record = session.record(trial)
+    cell = record.planned.configuration
+    assert cell.load is not None
+    load = cell.load.model_copy(update={"generator": "metronome"})
+    planned = record.planned.model_copy(update={"configuration": cell.model_copy(update={"load": load})})
+    record = record.model_copy(update={"planned": planned})
+    rows = [
+        "100.000,0.0010,true,a,,0.0009,0.00004",  # in time
+        "200.000,0.0050,true,a,,0.0030,0.00200",  # sent 2 ms after it was due
+        "200.001,0.0050,true,a,,0.0040,0.00100",  # meanwhile
+        "300.000,0.0090,true,a,,0.0030,0.00100",  # waited 5 ms for a connection, then 1 ms
+    ]
+    head = "due_epoch_s,latency_s,ok,name,error,service_time_s,send_delay_s"
+    (session.folder / trial / "load/samples.csv").write_text("\n".join([head, *rows, ""]), "utf-8")
+    log = log_clock.generator_log(session, record)
+    (first, second) = log.events["generator_stall"]
+    assert first == pytest.approx((200.0, 200.002)) and second == pytest.approx((300.005, 300.006))
+    assert log.placed_within_s == 0 and log.refused is None
+
+
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
     trials = sorted(session.finished())
     every = {trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in trials}
