@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second computation of ratios that the abstract prints, from the bundled archives and by no code of the harness.
+"""A second computation of what the abstract prints and of latencies, from bundled archives, by no code of the harness.
 
 ``python -m harness.tests.support.second_computation`` takes from a build only the names of the trials behind a number.
-Requests come from what wrk and JMeter printed, CPU time from the counter that the service itself publishes before and after the
-load, ratios and Student's interval from the formulas. Exit status 1: a number differs.
+Requests come from what wrk and JMeter printed, CPU time from the counter that the service itself publishes before and
+after the load, latencies from metronome's counts, means, ratios and Student's interval from the formulas. Exit status 1:
+a number differs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ from scipy import stats
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILT = ROOT / "paper" / "generated" / "values.json"
+#: The latencies, cited or not.
+LATENCIES = BUILT.with_name("46-strings-latency.json")
 #: Question's key of a ratio -> metric. Every variant below it is computed.
 RATIOS = {
     "strings_warm.throughput.ratio.": "throughput", "strings_warm.cpu.ratio.": "cpu",
@@ -32,8 +36,17 @@ RATIOS = {
     "strings_ladder.cpu.ratio.": "cpu at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
     "strings_then_now.article.ratio.": "throughput by JMeter", "strings_then_now.warm.ratio.": "throughput at equal speed",
+    "strings_latency.p50_80.ratio.": "latency p50", "strings_latency.p90_80.ratio.": "latency p90",
+    "strings_latency.p99_80.ratio.": "latency p99",
 }  # fmt: skip
-#: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load.
+#: Question's key of a mean -> metric. Every variant below it is computed.
+MEANS = {
+    f"strings_latency.{quantile}.mean.{load}.": f"latency {quantile}"
+    for quantile in ("p50", "p90", "p99")
+    for load in ("own_50", "own_90", "equal_80")
+}
+#: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load, and latencies are
+#: counted in whole microseconds.
 TOLERANCE = {"throughput": 0.001}
 _REQUESTS = re.compile(rb"(\d+) requests in")
 _RATE = re.compile(rb"Requests/sec:\s+([\d.]+)")
@@ -59,9 +72,13 @@ def archive(experiment: str, session: str) -> tuple[dict[str, Any], dict[str, by
 
 
 def value_of(trial: str, metric: str) -> float:
-    """Return requests per second or CPU seconds per request of a trial, ``bundled/experiment/session/trial``."""
+    """Return requests per second, CPU seconds per request or a latency in seconds of a trial,
+    ``bundled/experiment/session/trial``."""
     _, experiment, session, name = trial.split("/")
     files = archive(experiment, session)[1]
+    if metric.startswith("latency p"):
+        path = f"{name}/load/latencies.csv"  # a small one is not compressed
+        return quantile_of(files[path] if path in files else files[f"{path}.gz"], int(metric[-2:]) / 100)
     printed = files[f"{name}/load/generator.stdout.txt"]
     if metric.startswith("throughput"):
         by_wrk = _RATE.findall(printed)
@@ -82,6 +99,14 @@ def rate_of_jmeter(printed: bytes, seconds: bytes) -> float:
     begin_ms, end_ms = (int(stamp) for stamp in _STAMP.findall(printed)[:2])
     counted = [line.split(b",") for line in seconds.split()[1:]]
     return 1000 * sum(int(n) - int(n_errors) for _, n, n_errors in counted) / (end_ms - begin_ms)
+
+
+def quantile_of(counted: bytes, q: float) -> float:
+    """Return the least latency that is exceeded by no more than a share 1 - ``q`` of the right answers, in seconds, from
+    lines of latency and number in ascending order."""
+    rows = [line.split(b",") for line in counted.splitlines()[1:]]
+    upto = list(accumulate(int(n) for _, n in rows))
+    return next(float(row[0]) for row, n in zip(rows, upto, strict=True) if n >= q * upto[-1])
 
 
 @cache
@@ -133,7 +158,12 @@ def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tu
         planned = next(t for t in archive(experiment, session)[0]["trials"] if t["trial_id"] == name)
         arm = planned["configuration"]["variant_name"]
         values.setdefault(planned["block"], {})[arm] = value_of(trial, metric)
-    logs = [math.log(arms[variant] / arms[reference]) for arms in values.values() if len(arms) == 2]
+    return interval_of([arms[variant] / arms[reference] for arms in values.values() if len(arms) == 2])
+
+
+def interval_of(values: list[float]) -> tuple[float, float, float]:
+    """Return the geometric mean of values, one a block, with low and high of Student's 95 % interval."""
+    logs = [math.log(value) for value in values]
     mean = statistics.fmean(logs)
     half = float(stats.t.ppf(0.975, len(logs) - 1)) * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
@@ -142,6 +172,14 @@ def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tu
 def differences() -> Iterator[tuple[str, float, float, float]]:
     """Yield key, published number, second computation and tolerance, of values and both ends."""
     built = json.loads(BUILT.read_text("utf-8"))
+    if LATENCIES.exists():
+        built |= json.loads(LATENCIES.read_text("utf-8"))["values"]
+    for prefix, metric in MEANS.items():
+        for key, entry in built.items():
+            if key.startswith(prefix) and entry["low"] is not None:
+                computed = interval_of([value_of(trial, metric) for trial in entry["inputs"]])
+                for end, second in zip(("value", "low", "high"), computed, strict=True):
+                    yield f"{key} {end}", entry[end], second, TOLERANCE.get(metric, 0.01)
     for prefix, metric in RATIOS.items():
         for key, entry in built.items():
             if not key.startswith(prefix) or not entry["inputs"] or entry["low"] is None:
