@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.agent.process_tree import ProcessReader, ProcessReading
+if TYPE_CHECKING:
+    from harness.agent.process_tree import ProcessReading
 
 #: What is read of version 1. Version 2 has one hierarchy for all controllers, which goes by an empty name.
 _CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
@@ -18,19 +19,6 @@ _CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
 _BEFORE_OPTIONS = 5
 #: Digits of the largest counter: 64 bits.
 LONGEST_NUMBER = 20
-
-
-def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> dict[str, Any] | None:
-    """Return what the groups of ``pid`` were charged, beside the process's own numbers; see ``read_folders``. ``None``:
-    the process is gone, or its groups cannot be seen from here."""
-    folders = group_folders(pid, root)
-    try:
-        reader = ProcessReader(pid, start_ticks)
-    except ProcessLookupError:
-        return None
-    reading = reader.read()
-    reader.close()
-    return read_folders(folders, reading) if folders else None
 
 
 def read_folders(folders: dict[str, Path], process: ProcessReading | None = None) -> dict[str, Any]:
@@ -56,6 +44,15 @@ def read_folders(folders: dict[str, Path], process: ProcessReading | None = None
         "rss_bytes": process.rss_bytes if process else None,
         "process_cpu_s": process.cpu_s if process else None,
     }
+
+
+def group_throttled_s(pid: int, root: Path = Path("/")) -> float | None:
+    """Return for how long the process's group was denied CPU since it was made, in seconds, summed over its CPUs.
+    ``None``: it cannot be seen from here, or can have no quota."""
+    folders = group_folders(pid, root)
+    folder = folders.get("cpu", folders.get(""))
+    limited = None if folder is None else parse_cpu_stat(text_of(folder / "cpu.stat"))
+    return None if limited is None else limited.throttled_s
 
 
 def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:

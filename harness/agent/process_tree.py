@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.agent.cgroup import group_folders, group_throttled_s, read_folders
 from harness.agent.processes import PROC, ProcessStat, parse_stat
 
 MAGIC = b"\xca\xfe\xc0\xc0"
@@ -283,6 +284,7 @@ class TreeResources:
     compile_s: float | None = None
     system_s: float | None = None
     wait_s: float | None = None
+    throttled_s: float | None = None
 
 
 def read_tree(pid: int, start_ticks: int, *, pss: bool = True, **tree_of: Any) -> TreeResources:
@@ -309,9 +311,23 @@ def read_tree(pid: int, start_ticks: int, *, pss: bool = True, **tree_of: Any) -
             compile_s=tree.compile_s(),
             system_s=tree.system_s(),
             wait_s=tree.wait_s(),
+            throttled_s=group_throttled_s(pid),
         )
     finally:
         tree.close()
+
+
+def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> dict[str, Any] | None:
+    """Return what the groups of ``pid`` were charged, beside the process's own numbers; see ``read_folders``. ``None``:
+    the process is gone, or its groups cannot be seen from here."""
+    folders = group_folders(pid, root)
+    try:
+        reader = ProcessReader(pid, start_ticks)
+    except ProcessLookupError:
+        return None
+    reading = reader.read()
+    reader.close()
+    return read_folders(folders, reading) if folders else None
 
 
 def run_queue_wait_s(pid: int) -> float | None:

@@ -37,6 +37,8 @@ class ResourceReading(Frozen):
     system_s: float | None = None  # the part of cpu_s that the kernel spent for it; None: it was not read
     # for how long its threads could have run and had no CPU, all together; None: it was not read
     wait_s: float | None = None
+    # for how long its control group was denied CPU since it was made; None: it was not read, or can have no quota
+    throttled_s: float | None = None
 
 
 class GroupReading(Frozen):

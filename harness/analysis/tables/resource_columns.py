@@ -125,7 +125,7 @@ def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
 
 
 def limit_columns(record: TrialRecord) -> dict[str, object]:
-    """Return who enforced the service's limits, and what its group counted until it was stopped."""
+    """Return who enforced the service's limits, and what its group counted under load and until it was stopped."""
     instance = record.instance
     if instance is not None and instance.container is not None:
         limits, reading = "container", instance.container.at_stop
@@ -133,7 +133,8 @@ def limit_columns(record: TrialRecord) -> dict[str, object]:
         limits, reading = instance.limits.enforced_by or "not enforced", instance.limits.at_stop
     else:
         return {}
-    return {"limits": limits} | {column: getattr(reading, name, None) for column, name in _OF_GROUP.items()}
+    columns: dict[str, object] = {"limits": limits, "load_throttled_s": grown_under_load(record, "throttled_s")}
+    return columns | {column: getattr(reading, name, None) for column, name in _OF_GROUP.items()}
 
 
 def pod_columns(record: TrialRecord) -> dict[str, object]:

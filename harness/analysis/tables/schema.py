@@ -134,6 +134,7 @@ NUMBERS: Mapping[str, str] = {
     "steal_s": "CPU time that the hypervisor took",
     "other_cpu_s": "CPU time of other processes",
     "throttled_s": "time in which control groups of the machine were denied CPU",
+    "load_throttled_s": "time under load in which the service's own control group was denied CPU, over its CPUs",
     "service_throttled_s": "time in which the service's own control group was denied CPU",
     "group_memory_bytes": "memory of the service's control group before it was stopped",
     "group_cpu_s": "CPU time of that group",

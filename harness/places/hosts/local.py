@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.agent.cgroup import read_group
 from harness.agent.cpu_speed import READINGS_PER_S, CpuSpeedMeter
 from harness.agent.files import folder_bytes
 from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.ports import free_port
-from harness.agent.process_tree import read_tree
+from harness.agent.process_tree import read_group, read_tree
 from harness.agent.processes import read_stat
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner

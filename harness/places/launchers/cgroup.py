@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.agent.cgroup import group_folders, read_folders, read_group, text_of
+from harness.agent.cgroup import group_folders, read_folders, text_of
 from harness.agent.platforms import usable_cpus
+from harness.agent.process_tree import read_group
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError
 from harness.model import GroupReading, LimitsRecord, RuntimeSettings

@@ -21,7 +21,7 @@ from harness.places.backing.postgres_cluster import restore
 from harness.places.backing.postgres_database import Lent
 from harness.places.backing.postgres_server import workers_in
 from harness.places.hosts.local import LocalHost
-from harness.tests.support.available import not_run
+from harness.tests.support.available import not_run, only_in_ci
 from harness.tests.support.instances import eventually
 from harness.tests.support.postgres import (
     RealDatabase,
@@ -315,6 +315,7 @@ def test_the_servers_user_must_reach_its_folder_which_must_have_room(tmp_path: P
         assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
 
 
+@only_in_ci("a second PostgreSQL")
 def test_a_copy_of_the_wheel_serves_but_not_as_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = postgres_of_the_wheel(tmp_path / "nowhere")
     if not wheel.usable:

@@ -24,6 +24,7 @@ from harness.places.hosts.local import LocalHost
 from harness.places.launchers.base import MASK
 from harness.store import SessionFolder
 from harness.tests.support import ledger_sessions, sessions
+from harness.tests.support.available import only_in_ci
 from harness.tests.support.instances import eventually
 from harness.tests.support.postgres import postgres_tool, reachable_folder, write_contract
 
@@ -157,6 +158,7 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
     assert eventually(lambda: nothing_left(root, databases))
 
 
+@only_in_ci("a session that is killed beside its database")
 def test_a_session_killed_in_mid_trial_leaves_data_for_a_sweep_alone(tmp_path: Path, databases: Path) -> None:
     root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, loops=60))
     session = subprocess.Popen(

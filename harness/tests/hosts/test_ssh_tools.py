@@ -21,7 +21,7 @@ from harness.places.launchers.base import LaunchSpec
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Elsewhere, Tools
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.available import patient
+from harness.tests.support.available import only_in_ci, patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.synthetic import ROOT
@@ -40,6 +40,7 @@ def jdk() -> Jdk:
     return reference_jdk()
 
 
+@only_in_ci("JMeter that is sent to a far host")
 def test_jmeter_is_sent_over_once_and_offers_from_there(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
     jar = find_tool("jmeter", Surroundings(project=ROOT)).require()
     home = jar.parent.parent

@@ -16,6 +16,7 @@ from harness.places.launchers import training
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools, build_environment, with_toolchain
 from harness.project import find_root
+from harness.tests.support.available import only_in_ci
 from harness.toolchains import Surroundings, find_tool
 
 PROGRAM = """\
@@ -116,6 +117,7 @@ def variant(**settings: str) -> Variant:
     return Variant(implementation="tiny", settings={**settings}, runtime=RuntimeSettings(pgo=True))
 
 
+@only_in_ci("a program that is built twice, with its profile")
 def test_a_program_is_profiled_once(launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     assert launcher.unavailable(TINY, variant()) is None
     plain = launcher.build(TINY, Variant(implementation="tiny"))

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from harness.agent.cgroup import group_folders
+from harness.agent.process_tree import read_tree
+from harness.agent.processes import read_stat
 from harness.errors import HostError, TrialFailure
 from harness.measure.runner.outcome import trial_flags
 from harness.measure.runner.start_up import wait_first_response
@@ -23,7 +25,7 @@ from harness.model import InstanceRecord, Outcome, RuntimeSettings, Variant
 from harness.places.launchers import cgroup
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import needs, patient
-from harness.tests.support.instances import OBEYS_WITHIN_S, Project
+from harness.tests.support.instances import OBEYS_WITHIN_S, Project, eventually
 from harness.tests.support.sessions import REPOSITORY
 
 try:
@@ -91,6 +93,23 @@ def test_a_service_with_a_memory_limit_runs_in_a_group_of_its_own_that_goes_with
 
 
 @needs_groups
+def test_a_reading_has_for_how_long_its_group_was_denied_cpu() -> None:
+    """A loop that may use a twentieth of a CPU is stopped for most of each period."""
+    group = cgroup.make_group(PARENTS, cpus=0.05, memory_bytes=64 * 2**20)
+    with subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"]) as loop:
+        try:
+            for door in group.doors:
+                door.write_text(str(loop.pid))
+            stat = read_stat(loop.pid)
+            assert stat is not None
+            ticks = stat.start_ticks
+            assert eventually(lambda: (read_tree(loop.pid, ticks).throttled_s or 0) > 0.1)
+        finally:
+            loop.kill()
+    group.remove()
+
+
+@needs_groups
 def test_a_service_over_its_memory_limit_ran_out_of_memory(project: Project) -> None:
     variant = Variant(implementation="misbehaving", runtime=SMALL, settings={"grow_bytes": 30_000_000})
     instance = project.launch_variant(variant)
@@ -117,7 +136,7 @@ def test_children_that_left_their_process_group_end_with_the_control_group(proje
 
 @needs_groups
 def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() -> None:
-    alive = cgroup.make_group(PARENTS, cpus=None, memory_bytes=2**26)
+    alive = cgroup.cgroup.make_group(PARENTS, cpus=None, memory_bytes=2**26)
     try:
         code = (
             "import os, harness.places.launchers.cgroup as g\n"

@@ -20,7 +20,7 @@ from harness.publish.build import AUX, PaperFailed, build_paper, explain, keys_o
 from harness.publish.generated import GENERATED, contributions, in_order, paper_sources, read_values
 from harness.rows.schema import slug
 from harness.store import Store
-from harness.tests.support.available import needs, only_when_long
+from harness.tests.support.available import needs, only_in_ci, only_when_long
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.kept_sessions import lay_project
@@ -97,6 +97,9 @@ def test_every_table_and_figure_is_cited_and_whatever_is_cited_is_there() -> Non
     assert named <= set(re.findall(r"\\label\{([^}]*)\}", text))
 
 
+BUILT_FROM_SCRATCH = only_in_ci("a paper and its supplement built from a project of their own")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _made_once() -> Iterator[None]:
     with simulated_once(), fonts_cut_once(), pictures_in_pdf_alone():
@@ -124,6 +127,7 @@ def test_two_builds_in_different_folders_give_the_same_bytes(project: Path, tmp_
     assert build_paper(elsewhere).read_bytes() == first
 
 
+@BUILT_FROM_SCRATCH
 def test_no_table_is_set_below_seven_points_or_cut_off(project: Path) -> None:
     log = (project / "paper/supplement.log").read_text("utf-8", errors="replace")
     assert "set below seven points" not in log
@@ -131,6 +135,7 @@ def test_no_table_is_set_below_seven_points_or_cut_off(project: Path) -> None:
     assert "Overfull \\hbox" not in log
 
 
+@BUILT_FROM_SCRATCH
 def test_the_supplement_has_sessions_tables_and_figures_of_each_notebook(project: Path) -> None:
     text = (project / "paper/generated/supplement.tex").read_text("utf-8")
     labels = (project / "paper/supplement.aux").read_text("utf-8", errors="replace")
@@ -149,6 +154,7 @@ def test_the_supplement_has_sessions_tables_and_figures_of_each_notebook(project
     assert names and all(f"{name} &" in section for name in names)
 
 
+@BUILT_FROM_SCRATCH
 def test_every_number_says_where_it_comes_from_and_every_cited_one_links_to_its_key(project: Path) -> None:
     values = read_values(project)
     estimated = [entry for entry in values.values() if entry["n_trials"] > 1 and entry["value"] is not None]

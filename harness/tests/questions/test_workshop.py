@@ -18,7 +18,7 @@ from harness.questions.workshop import compared, plan_repetitions
 from harness.questions.workshop.__main__ import TEACHER, workshop_code
 from harness.questions.workshop.exercises import REPLIES, Checks, Truth
 from harness.questions.workshop.made_up import COMPARISONS, write_comparisons
-from harness.tests.support.available import only_when_long
+from harness.tests.support.available import only_in_ci, only_when_long
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept_sessions import lay_tables
 from harness.tests.support.synthetic import ROOT
@@ -45,6 +45,14 @@ BOOKS = read_books(ROOT / TEACHER)
 TRAPS = {
     "order": "order_confounded", "errors": "fast_errors", "mix": "different_labels", "replication": "one_run",
 }  # fmt: skip
+
+
+#: Each unit as a teacher, and again as a student.
+AS_BOTH = [
+    pytest.param(stem, kind, id=f"{stem}-{kind}", marks=only_in_ci("each unit twice") if kind == "open" and place else ())
+    for place, stem in enumerate(BOOKS)
+    for kind in ("open", "right")
+]
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +112,7 @@ def test_every_exercise_of_a_unit_has_its_solution_and_a_note_for_the_teacher(st
     assert f"](workshop/{stem}.ipynb)" in (ROOT / "docs/workshop.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("kind", ["open", "right"])  # as a student, and again as a teacher
-@pytest.mark.parametrize("stem", BOOKS)
+@pytest.mark.parametrize(("stem", "kind"), AS_BOTH)
 def test_exercises_run_to_their_dots_and_solutions_are_right(project: Path, stem: str, kind: str) -> None:
     folder = TEACHER if kind == "right" else STUDENTS
     check = execute_in_process(project, f"../{folder}/{stem}", publishing=False)["check"]

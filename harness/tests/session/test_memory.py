@@ -23,6 +23,7 @@ from harness.places.hosts.local import LocalHost
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder, SessionWriter, Store
+from harness.tests.support.available import only_in_ci
 from harness.tests.support.instances import SERVICE
 from harness.tests.support.sessions import (
     LIMITS,
@@ -94,6 +95,7 @@ def measured(root: Path) -> SessionFolder:
     return measure(*memory_session(root), limits=LIMITS)
 
 
+@only_in_ci("a session that searches for least heaps")
 @pytest.mark.usefixtures("short")
 def test_a_session_measures_memory_once_and_every_trial_runs_with_what_was_found(tmp_path: Path) -> None:
     root = make_memory_project(tmp_path)

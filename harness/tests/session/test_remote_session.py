@@ -16,7 +16,7 @@ from harness.model import Outcome, TrialRecord
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
 from harness.store import Store
-from harness.tests.support.available import patient
+from harness.tests.support.available import only_in_ci, patient
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
 from harness.tests.support.remote_sessions import measure_remote, when
@@ -90,6 +90,7 @@ def _load_runs(tmp_path: Path) -> bool:
     )
 
 
+@only_in_ci("a link that is cut under a session")
 def test_a_cut_link_costs_one_trial(namespace: Namespace, cuttable: Sshd, tmp_path: Path) -> None:
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     settings = cuttable.settings(tmp_path / "base", grace_s=patient(4))
@@ -106,6 +107,7 @@ def test_a_cut_link_costs_one_trial(namespace: Namespace, cuttable: Sshd, tmp_pa
     assert tiny_folder(root).key != folder.key
 
 
+@only_in_ci("a disk that a far session fills")
 def test_a_full_disk_there_stops_it(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.places.hosts.ssh.workspace.MIN_FREE_BYTES", 2 << 20)
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)

@@ -57,6 +57,12 @@ def only_when_long(what: str = "real parts put together at length") -> pytest.Ma
     return pytest.mark.skipif(not long_tests_are_asked_for(), reason=f"{NOT_ASKED_FOR}{what} (make test-all)")
 
 
+def only_in_ci(what: str) -> pytest.MarkDecorator:
+    """Mark what takes half a minute or more on two cores: CI runs it for every change, other runs test it in parts."""
+    asked = IN_CI or long_tests_are_asked_for()
+    return pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}{what} (CI, make test-all)")
+
+
 def some_in_every_run(names: Iterable[str], always: Collection[str], what: str) -> list[ParameterSet]:
     """Return the names as parameters of a test; all but those of ``always`` are marked `only_when_long`."""
     every = list(names)

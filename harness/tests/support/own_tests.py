@@ -12,13 +12,13 @@ from typing import NamedTuple
 import pytest
 from _pytest.mark import ParameterSet
 
-from harness.tests.support.available import IN_CI, NOT_ASKED_FOR, long_tests_are_asked_for
+from harness.tests.support.available import only_in_ci
 from harness.tests.support.sessions import REPOSITORY
 from harness.toolchains import Surroundings, build_environment
 
 SHOWN_LINES = 120
-#: Services whose own tests bring up databases, other services and faults, for minutes: CI runs them for every change, and
-#: every other run has the contracts of these services.
+#: Services whose own tests bring up databases, other services and faults, or build with Maven what the contracts try as
+#: well: CI runs them for every change, and every other run has the contracts of these services.
 LONG = (
     "bank/go-gorilla",
     "bank/go-pgx",
@@ -26,6 +26,9 @@ LONG = (
     "clients/go-nethttp",
     "clients/java-quarkus",
     "clients/java-vertx",
+    "strings/java-helidon2-published",
+    "strings/java-jaxrs",
+    "strings/java-jaxrs-2020",
 )
 
 
@@ -50,8 +53,7 @@ def own_tests(*, program: str | None) -> list[ParameterSet]:
     those = [
         each for each in every if (each.words[0] not in ("go", "mvn") if rest else each.words[0] == program)
     ]
-    asked = IN_CI or long_tests_are_asked_for()
-    mark = pytest.mark.skipif(not asked, reason=f"{NOT_ASKED_FOR}long tests of services (CI, make test-all)")
+    mark = only_in_ci("long tests of services")
     return [pytest.param(each, id=each.name, marks=mark if each.name in LONG else ()) for each in those]
 
 

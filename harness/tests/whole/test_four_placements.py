@@ -25,7 +25,7 @@ from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.support import dockerd
-from harness.tests.support.available import only_when_long, patient
+from harness.tests.support.available import only_in_ci, only_when_long, patient
 from harness.tests.support.instances import OBEYS_WITHIN_S as GRACE_S
 from harness.tests.support.instances import Project, eventually, make_project, read_implementation
 from harness.tests.support.ledger_sessions import make_ledger_project
@@ -154,6 +154,7 @@ def measured_ledger(assembly: Assembly) -> list[TrialRecord]:
     return records
 
 
+@only_in_ci("a far session with a database and an upstream")
 def test_database_and_upstream_beside_a_far_service_leave_nothing_there(sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
     with reachable_folder() as open_folder:

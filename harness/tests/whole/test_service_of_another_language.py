@@ -14,7 +14,7 @@ import pytest
 
 from harness.model import Outcome
 from harness.store import Store
-from harness.tests.support.available import PROJECT, program_or_not_run
+from harness.tests.support.available import PROJECT, only_in_ci, program_or_not_run
 from harness.tests.support.command import run_apart, run_here
 from harness.tests.support.sessions import make_empty_project
 
@@ -58,6 +58,7 @@ def write_example(root: Path) -> None:
         (root / name).write_text(text, "utf-8")
 
 
+@only_in_ci("a session without the measuring side")
 def test_it_is_measured_with_node_alone(root: Path) -> None:
     (root / "bin/node").symlink_to(program_or_not_run("node"))
     done = rematch(root, "measure", str(EXAMPLE), "--profile", "smoke", "--json")
