@@ -3,8 +3,8 @@
 
 Throughput and the time of a fixed amount of work do where both arms were bound by the service in 80 % of their trials,
 unless they used shares of their CPUs that differ by more than 5 % and at equal ones the order would turn. Latency and
-CPU time do there too, and where both kept an offered rate and the rates are within 5 % of each other; latency never
-where service and generator share CPUs (``docs/duet.md``). Memory and start-up have no condition. CPU time per request
+CPU time do there too, and where both kept an offered rate and the rates are within 5 % of each other, whether one was
+nearly busy with it or not; latency never where service and generator share CPUs (``docs/duet.md``). Memory and start-up have no condition. CPU time per request
 does at equal rates of open loads whatever was busy beside the services: equal work was done in equal time.
 
 Of a latency the load tool has a part ``s``: what the echo service had under the same load, else the tool's known
@@ -84,7 +84,9 @@ BOUND_SHARE = 0.80
 EQUAL_RATE = 0.05
 #: Shares of the CPUs that a service may use, which were used, within this of each other are equal.
 EQUAL_USE = 0.05
-RATE, CPU = "throughput_per_s", "cpu_s_per_request"
+RATE, OFFERED, CPU = "throughput_per_s", "offered_per_s", "cpu_s_per_request"
+#: A busy service that answers less of an offered rate has a queue that grows for as long as the load lasts.
+STEADY_SHARE = 0.99
 #: Of the load: ``open`` where requests are sent at a rate, whatever was answered.
 MODEL = "load_model"
 #: Whether a trial's service and generator do so by design.
@@ -128,7 +130,7 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
         return _turned_by_use(a, b, metric)
     if condition == "throughput":
         return _by_what(a, b, {"service"})
-    if _mostly("offered", a, b):
+    if _keep_rate(a, b):
         part = tool_part(a, b, metric)
         mostly = f"mostly not the services' own ({part.words})" if part is not None and part.refused else None
         return _rates_differ(a, b) or mostly
@@ -139,7 +141,7 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
 
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
     """Return the load tool's part of the smaller latency at a rate that nothing limited; ``None``: not known."""
-    return tool_part(a, b, metric) if _says(a, b) and _mostly("offered", a, b) else None
+    return tool_part(a, b, metric) if _says(a, b) and _keep_rate(a, b) else None
 
 
 def _equal_work(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> bool:
@@ -157,6 +159,18 @@ def _bound_by(arm: pd.DataFrame) -> list[str]:
 
 def _mostly(by: BoundBy, *arms: pd.DataFrame) -> bool:
     return all(len(arm) > 0 and _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE for arm in arms)
+
+
+def _keep_rate(*arms: pd.DataFrame) -> bool:
+    """Tell whether a rate was the limit of these arms, or left a busy service no more than it could answer."""
+    return all(_mostly("offered", arm.assign(bound_by=_busy_or_not(arm))) for arm in arms)
+
+
+def _busy_or_not(arm: pd.DataFrame) -> pd.Series:
+    """Return what bounded each trial, with the rate in place of a service that kept it."""
+    offered = arm.get(OFFERED, pd.Series(np.nan, index=arm.index)).astype("float64")
+    keeps = (arm["bound_by"] == "service") & (arm[RATE] >= STEADY_SHARE * offered)
+    return arm["bound_by"].mask(keeps, "offered")
 
 
 def _by_what(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:

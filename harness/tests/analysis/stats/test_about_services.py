@@ -68,6 +68,14 @@ def test_cpu_time_at_an_equal_rate_is_compared_whatever_is_busy(model: str, rate
     assert not compared(frame, P99).about_services and not compared(frame, RATE).about_services
 
 
+@pytest.mark.parametrize(("answered", "about"), [(1.0, True), (0.98, False)])
+def test_latency_of_a_busy_service_is_compared_where_it_keeps_the_rate(answered: float, about: bool) -> None:
+    frame = trials("service", "offered").assign(offered_per_s=1_000.0)
+    frame = frame.assign(throughput_per_s=frame["variant"].map({"go": 1_000.0 * answered, "java": 1_000.0}))
+    assert compared(frame, P99).about_services == about
+    assert not compared(frame, RATE).about_services
+
+
 SHARED = "bound by shared CPUs, most used by the generator (20 of 20 trials)"
 APART = "rates differ by 11 % (900 against 1,000/s), more than 5 %"
 
