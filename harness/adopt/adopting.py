@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from harness.adopt.curl import Asked, Listed, named
+from harness.adopt.curl import RequestList, SentRequest, named
 from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
 from harness.adopt.requests import SERVED, read_requests, requests_of, usual_file
 from harness.adopt.running import DoesNotStart, Running, running_service
@@ -46,7 +46,7 @@ class Adopted:
     workspace: Workspace
     guess: Guess | None
     source: str
-    listed: Listed
+    listed: RequestList
     recording: Recording
     argv: tuple[str, ...]
     processes: tuple[str, ...]
@@ -139,7 +139,7 @@ def _guess(order: Order) -> Guess:
 
 
 def _look(
-    order: Order, guess: Guess | None, assembly: Assembly, say: Say, listed: Listed | None, source: str
+    order: Order, guess: Guess | None, assembly: Assembly, say: Say, listed: RequestList | None, source: str
 ) -> Adopted:
     """Ask the service in two processes."""
     place = workspace_of(order)
@@ -170,9 +170,9 @@ def _look(
     return adopted
 
 
-def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
+def _found_out(order: Order, running: Running) -> tuple[RequestList, str]:
     """Return what the service's own document says that it answers, else its root."""
-    documents = tuple(Asked(name=path, method="GET", path=path) for path in SERVED)
+    documents = tuple(SentRequest(name=path, method="GET", path=path) for path in SERVED)
     for item, answer in zip(documents, running.ask(documents), strict=True):
         if isinstance(answer, Answer) and answer.status == 200:
             try:
@@ -181,7 +181,7 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
                 continue
             if listed.asked:
                 return listed, f"the service's own {item.path}"
-    candidates = named((Asked(name="", method="GET", path="/"),))
+    candidates = named((SentRequest(name="", method="GET", path="/"),))
     (answer,) = running.ask(candidates)
     if not isinstance(answer, Answer) or not 200 <= answer.status < 400:
         raise InputError(
@@ -190,7 +190,7 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
             allowed="--requests calls.curl, with a line for each request, such as: "
             f"curl {running.instance.endpoint.url.replace('127.0.0.1', 'localhost')}/items/1",
         )  # fmt: skip
-    return Listed(asked=candidates), "the root alone (--requests FILE lists others)"
+    return RequestList(asked=candidates), "the root alone (--requests FILE lists others)"
 
 
 def leanest_tool(assembly: Assembly, wanted: Callable[[LoadTool], bool]) -> LoadTool | None:

@@ -42,7 +42,7 @@ ALLOWED = "a URL, -X, -H, -d and the other options of data, --json, -G, -I, -u, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SentRequest:
     """A request as it is sent. ``name``: of the case, unique in its list; ``path`` with its query."""
 
     name: str = ""
@@ -53,17 +53,17 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class RequestList:
     """``left_out``: requests that were not taken, each with its reason; ``remarks``: what of others is not sent."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[SentRequest, ...]
     left_out: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
-def named(requests: Iterable[Asked]) -> tuple[Asked, ...]:
+def named(requests: Iterable[SentRequest]) -> tuple[SentRequest, ...]:
     """Return the requests without repetitions, each with a name of its own made of method and path."""
-    result: dict[tuple[object, ...], Asked] = {}
+    result: dict[tuple[object, ...], SentRequest] = {}
     names: set[str] = set()
     for item in requests:
         key = (item.method, item.path, item.body, *sorted(item.headers.items()))
@@ -81,13 +81,13 @@ def named(requests: Iterable[Asked]) -> tuple[Asked, ...]:
     return tuple(result.values())
 
 
-def from_curl(text: str, file: Path) -> Listed:
+def from_curl(text: str, file: Path) -> RequestList:
     """Return the requests of a text's curl lines; a backslash at its end goes on with a line.
 
     Raises:
         InputError: names the line with an option or word that is not understood.
     """
-    asked: list[Asked] = []
+    asked: list[SentRequest] = []
     remarks: list[str] = []
     for line, words in _commands(text, file):
         item = _request(words, file, line)
@@ -95,7 +95,7 @@ def from_curl(text: str, file: Path) -> Listed:
         headers = {name: value for name, value in item.headers.items() if name not in dropped}
         asked.append(replace(item, headers=headers))
         remarks += [f"{name} of {item.method} {item.path}: it is of the connection" for name in dropped]
-    return Listed(asked=named(asked), remarks=tuple(remarks))
+    return RequestList(asked=named(asked), remarks=tuple(remarks))
 
 
 def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
@@ -142,7 +142,7 @@ def _wrong(file: Path, line: int, problem: str, word: str | None, allowed: str =
     return InputError(problem, file=file, place=f"line {line}", found=word, allowed=allowed)
 
 
-def _request(words: list[str], file: Path, line: int) -> Asked:
+def _request(words: list[str], file: Path, line: int) -> SentRequest:
     wrong = partial(_wrong, file, line)
     long = [name + ("=" if short.endswith(":") else "") for short, name in _SHORT.items()]
     try:
@@ -169,7 +169,7 @@ def _request(words: list[str], file: Path, line: int) -> Asked:
         implied["Accept-Encoding"] = "gzip, deflate"
     given = {name.lower() for name in headers}
     usual = "HEAD" if "head" in last else "GET" if body is None else "POST"
-    return Asked(
+    return SentRequest(
         method=last.get("request", usual).upper(),
         path=(url.path or "/") + (f"?{query}" if query else ""),
         headers=headers | {name: value for name, value in implied.items() if name.lower() not in given},

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.adopt.curl import Asked
+from harness.adopt.curl import SentRequest
 from harness.agent.http_exchange import Answer
 from harness.conformance import differences
 
@@ -33,7 +33,7 @@ class Recorded:
     ``repeatable``: it may be part of a load; ``note``: why less than everything is compared, or it is not repeatable.
     """
 
-    asked: Asked
+    asked: SentRequest
     status: int
     headers: dict[str, str]
     text: str
@@ -84,7 +84,7 @@ class Recording:
 
 
 def record(
-    asked: Sequence[Asked],
+    asked: Sequence[SentRequest],
     first: Sequence[Answer | str],
     again: Sequence[Answer | str],
     fresh: Sequence[Answer | str],
@@ -101,7 +101,9 @@ def record(
     return Recording(recorded=tuple(recorded), left_out=tuple(left))
 
 
-def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Answer | str) -> Recorded | str:
+def _recorded(
+    asked: SentRequest, first: Answer | str, again: Answer | str, fresh: Answer | str
+) -> Recorded | str:
     if isinstance(first, str) or isinstance(fresh, str):
         return first if isinstance(first, str) else str(fresh)
     if first.status >= 500:
@@ -133,7 +135,7 @@ def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Ans
 
 
 def _compared(
-    asked: Asked, text: str | None, bodies: Sequence[bytes]
+    asked: SentRequest, text: str | None, bodies: Sequence[bytes]
 ) -> tuple[str, tuple[str, ...], str | None]:
     """What of the bodies is compared, its volatile places, and why it is not all of it."""
     if asked.method == "HEAD":

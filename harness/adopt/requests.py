@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import yaml
 
-from harness.adopt.curl import Asked, Listed, from_curl, named
+from harness.adopt.curl import RequestList, SentRequest, from_curl, named
 from harness.definitions.strict_files import text_of
 from harness.errors import InputError
 
@@ -42,7 +42,7 @@ def usual_file(folder: Path) -> Path | None:
     return next((path for name in USUAL if (path := folder / name).is_file()), None)
 
 
-def read_requests(file: Path) -> Listed:
+def read_requests(file: Path) -> RequestList:
     """Return the requests of a file.
 
     Raises:
@@ -56,7 +56,7 @@ def read_requests(file: Path) -> Listed:
     return listed
 
 
-def requests_of(text: str, file: Path) -> Listed:
+def requests_of(text: str, file: Path) -> RequestList:
     """Return the requests of a text; ``file``: what errors are about.
 
     Raises:
@@ -77,14 +77,14 @@ def requests_of(text: str, file: Path) -> Listed:
     raise InputError("lists no requests", file=file, found=first, allowed=ALLOWED)
 
 
-def _of_document(data: Any, file: Path) -> Listed:
+def _of_document(data: Any, file: Path) -> RequestList:
     paths = data.get("paths")
     if not isinstance(paths, Mapping):
         raise InputError("an OpenAPI document without paths", file=file, place="paths")
     servers = data.get("servers") or [{}]
     url = str(servers[0].get("url", "")) if isinstance(servers[0], Mapping) else ""
     prefix = "" if "{" in url else urlsplit(url).path.rstrip("/")
-    asked: list[Asked] = []
+    asked: list[SentRequest] = []
     left: list[str] = []
     for path, item in paths.items():
         for method in _METHODS:
@@ -98,10 +98,10 @@ def _of_document(data: Any, file: Path) -> Listed:
                 asked.append(_request(data, prefix + str(path), given))
             except _Unresolved as why:
                 left.append(f"{method.upper()} {path}: {why}")
-    return Listed(asked=named(asked), left_out=tuple(left))
+    return RequestList(asked=named(asked), left_out=tuple(left))
 
 
-def _request(data: Any, path: str, parameters: tuple[Any, ...]) -> Asked:
+def _request(data: Any, path: str, parameters: tuple[Any, ...]) -> SentRequest:
     query: list[tuple[str, str]] = []
     headers: dict[str, str] = {}
     for entry in (_resolved(data, given) for given in parameters):
@@ -117,7 +117,7 @@ def _request(data: Any, path: str, parameters: tuple[Any, ...]) -> Asked:
             headers[name] = value
     if "{" in path:
         raise _Unresolved("a parameter of its path is not described")
-    return Asked(method="GET", path=path + (f"?{urlencode(query)}" if query else ""), headers=headers)
+    return SentRequest(method="GET", path=path + (f"?{urlencode(query)}" if query else ""), headers=headers)
 
 
 def _value(data: Any, parameter: Mapping[str, Any], name: str) -> str:

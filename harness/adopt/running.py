@@ -12,9 +12,9 @@ from typing import Literal
 
 import psutil
 
-from harness.adopt.curl import Asked
+from harness.adopt.curl import SentRequest
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.definitions import contract_of
 from harness.errors import InputError, RematchError, TrialFailure
 from harness.measure.session import Assembly
@@ -51,7 +51,7 @@ class Running:
         """Return the names of its processes, the first one first."""
         return tuple(name for name, _ in _processes(self.instance.record.pid))
 
-    def ask(self, requests: tuple[Asked, ...]) -> tuple[Answer | str, ...]:
+    def ask(self, requests: tuple[SentRequest, ...]) -> tuple[Answer | str, ...]:
         """Return the answer to each, asked in order over one connection; text: why there is none."""
         answers: list[Answer | str] = []
         endpoint = self.instance.endpoint
@@ -138,7 +138,7 @@ def _answers(
     first = assembly.host.first_answer(
         endpoint,
         request_bytes("GET", path, {}, None, endpoint),
-        Watched(record.pid, record.process_start_ticks, instance.cpu_at_launch_s),
+        Subject(record.pid, record.process_start_ticks, instance.cpu_at_launch_s),
         launched=record.launched,
         deadline_s=within_s,
     ).first

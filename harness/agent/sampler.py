@@ -26,7 +26,7 @@ LONGEST_SLEEP_S = 0.05
 
 
 @dataclass(frozen=True)
-class Watched:
+class Subject:
     """A process to be sampled, with its children, less ``cpu_at_launch_s``, its CPU time before the program itself ran.
     ``short_lived``: most of its many children are, so it is read at SLOW_HZ; ``siblings``: see ``TreeReader``."""
 
@@ -55,7 +55,7 @@ class Sampler:
     def __init__(self, samples: Path, machine: Path, hz: float) -> None:
         self._hz = hz
         self._files = (samples, machine)
-        self._added: list[tuple[str, Watched]] = []
+        self._added: list[tuple[str, Subject]] = []
         self._trees: dict[str, TreeReader] = {}
         self._only_slow: set[str] = set()
         self._n_begun: int | None = None
@@ -67,7 +67,7 @@ class Sampler:
     def start(self) -> None:
         self._thread.start()
 
-    def add(self, role: str, watched: Watched) -> None:
+    def add(self, role: str, watched: Subject) -> None:
         """Sample one more process from the next tick on (the generator starts after the service)."""
         self._added.append((role, watched))
         self._called = True

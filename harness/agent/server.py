@@ -37,7 +37,7 @@ from harness.agent.platforms import return_large_blocks, usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import alive, kill_group, this_process
-from harness.agent.sampler import Sampler, Watched
+from harness.agent.sampler import Sampler, Subject
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
 
@@ -140,7 +140,7 @@ class Handlers:
         return {"sampler": self._started(Sampler(Path(samples), Path(machine), hz))}
 
     def do_sampler_add(self, sampler: int, role: str, watched: dict[str, Any]) -> None:
-        self._gauge(sampler).add(role, Watched(**watched))
+        self._gauge(sampler).add(role, Subject(**watched))
 
     def do_sampler_pace(self, sampler: int, hz: float) -> None:
         self._gauge(sampler).pace(hz)

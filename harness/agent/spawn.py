@@ -33,7 +33,7 @@ _THREADS: list[ThreadPoolExecutor] = []
 
 
 @dataclass(frozen=True)
-class Stopped:
+class Exit:
     """End of a spawned process. ``signal``: the first that was sent, SIGKILL, or ``exited``; ``stop_s``: from that
     signal until nothing of its group was left."""
 
@@ -57,7 +57,7 @@ class Spawned:
 
     def __init__(self, popen: subprocess.Popen[bytes], start_ticks: int, report: Mapping[str, float]) -> None:
         self._popen = popen
-        self._stopped: Stopped | None = None
+        self._stopped: Exit | None = None
         self._tree: TreeReader | None = None
         self._cpu_s: float | None = None
         self.pid = popen.pid
@@ -118,7 +118,7 @@ class Spawned:
         # children that were not waited for are in the last reading, not in the account
         self._cpu_s = max(self._cpu_s or 0.0, own_s + reaped_s - self.cpu_at_launch_s)
 
-    def end(self, grace_s: float, first: str = "SIGTERM") -> Stopped:
+    def end(self, grace_s: float, first: str = "SIGTERM") -> Exit:
         """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
         if self._stopped is not None:
             return self._stopped
@@ -140,7 +140,7 @@ class Spawned:
         if self._tree is not None:
             self._tree.close()
             self._tree = None
-        self._stopped = Stopped(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
+        self._stopped = Exit(exit_code=exit_code, signal=how, stop_s=time.monotonic() - begin)
         return self._stopped
 
 

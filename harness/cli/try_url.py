@@ -14,7 +14,7 @@ from harness.cli.check_here import busy_warning
 from harness.cli.options import AsJson, say, table, wrapped
 from harness.model.digits import percent, plain
 from harness.places.probe.target import header_named, target_of
-from harness.places.probe.trying import Tried, cannot_tell, try_target
+from harness.places.probe.trying import MinuteOfLoad, cannot_tell, try_target
 from harness.project import find_root
 
 
@@ -76,7 +76,7 @@ def try_command(
         raise typer.Exit(1)
 
 
-def _print(tried: Tried) -> None:
+def _print(tried: MinuteOfLoad) -> None:
     say(_summary(tried))
     fit = tried.fitness
     alike = "the same body" if fit.same_body else "bodies that differ"
@@ -106,7 +106,7 @@ def _print(tried: Tried) -> None:
         say(f"warning: {warning}", hang="  ")
 
 
-def _summary(tried: Tried) -> str:
+def _summary(tried: MinuteOfLoad) -> str:
     if tried.fitness.faults:
         return f"No load was offered: {'; '.join(tried.fitness.faults)}."
     gone = "" if tried.answers_after else "It does not answer any more after these loads. "

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness.definitions.extending import read_definition
 from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
-from harness.model.claim import Above, Below, Claim, Ledger, NotThen, RowFilter
+from harness.model.claim import Above, Below, Claim, Ledger, NoVerdictThen, RowFilter
 from harness.project import EXPERIMENTS, LEDGERS, experiment_paths
 
 PUBLISHED = Path("data") / "published"
@@ -50,7 +50,7 @@ def load_claims(root: Path, ledger: str = LEDGERS[0]) -> dict[str, Claim]:
     return dict(content.claims)
 
 
-def load_not_then(root: Path) -> dict[str, NotThen]:
+def load_not_then(root: Path) -> dict[str, NoVerdictThen]:
     """Return source -> why its claims have no verdict of their time where no row is named, of all ledgers."""
     paths = [short(root / EXPERIMENTS / f"{ledger}.toml") for ledger in LEDGERS]
     return {source: why for path in paths for source, why in _ledger(path, text_of(path)).not_then.items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.json_summaries import looks_like_json, read_json
 from harness.formats.jtl import header_of, looks_like_xml, open_jtl
-from harness.formats.jtl_units import NOTHING_SAID, How
+from harness.formats.jtl_units import NOTHING_SAID, NumberStyle
 from harness.formats.line_files import (
     lines_of,
     looks_like_gatling,
@@ -69,13 +69,13 @@ def files_of_run(word: Path | str) -> tuple[Path, ...]:
     return paths
 
 
-def read_any(path: Path, how: How = NOTHING_SAID) -> RequestTable | AggregateTable:
+def read_any(path: Path, how: NumberStyle = NOTHING_SAID) -> RequestTable | AggregateTable:
     """Read a whole file of any load tool, whichever it is; arguments and errors are those of :func:`open_any`."""
     opened = open_any(path, how)
     return opened.collect() if isinstance(opened, RequestStream) else opened
 
 
-def open_any(path: Path, how: How = NOTHING_SAID) -> Opened:
+def open_any(path: Path, how: NumberStyle = NOTHING_SAID) -> Opened:
     """Recognise a file; most tools' single requests are read when they are asked for.
 
     ``how``: the response times of a JMeter file, or of another csv with a header, are written where they are not whole
@@ -115,7 +115,7 @@ def open_any(path: Path, how: How = NOTHING_SAID) -> Opened:
         ) from problem  # fmt: skip
 
 
-def _opened(file: TextFile, line: str, how: How) -> Opened | None:
+def _opened(file: TextFile, line: str, how: NumberStyle) -> Opened | None:
     """The file from a line on, where that begins the results of a tool."""
     known = next((opens for begins, opens in _FORMATS if begins(line)), None)
     if known is not None or looks_like_json(line):
@@ -126,7 +126,7 @@ def _opened(file: TextFile, line: str, how: How) -> Opened | None:
     return None
 
 
-def _only_for_jmeter(path: Path, how: How) -> None:
+def _only_for_jmeter(path: Path, how: NumberStyle) -> None:
     for option, given in (("--latency-unit", how.unit), ("--decimal", how.decimal)):
         if given is not None:
             raise InputError(

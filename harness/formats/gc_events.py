@@ -135,7 +135,7 @@ _WANDERED_S = 0.005
 
 
 @dataclass(slots=True, kw_only=True)
-class Stamped:
+class LogStamp:
     """What a line says of when it was written and by which collection: enough to tell processes apart."""
 
     epoch_s: float | None = None
@@ -179,18 +179,18 @@ class ProcessLog:
     pending: list[PauseEvent] = field(default_factory=list)
     cycles: list[Cycle] = field(default_factory=list)
 
-    def time_of(self, line: Stamped) -> float | None:
+    def time_of(self, line: LogStamp) -> float | None:
         """Return a line's time on the log's clock; ``None``: the line does not have it."""
         return line.uptime_s if self.on_uptime else line.epoch_s
 
-    def same_start(self, line: Stamped) -> bool | None:
+    def same_start(self, line: LogStamp) -> bool | None:
         """Return whether a line's process began when this one did; ``None``: one of them has a single clock."""
         start = line.start_s
         if start is None or self.starts_s is None:
             return None
         return abs(start - self.starts_s[0]) < _SAME_START_S
 
-    def goes_on_with(self, line: Stamped) -> bool:
+    def goes_on_with(self, line: LogStamp) -> bool:
         """Whether the next line of the same file may be of this process."""
         in_order = self.runtime == "jvm" or line.gc_id is None or line.gc_id > self.last_id
         if (line.begins and (self.begins or self.ids)) or not in_order:
@@ -198,7 +198,7 @@ class ProcessLog:
         now, same = self.time_of(line), self.same_start(line)
         return now is not None and (now >= (self.last_s or 0.0) - _OUT_OF_ORDER_S if same is None else same)
 
-    def goes_on_in_file(self, line: Stamped, pause: tuple[int, str] | None) -> bool:
+    def goes_on_in_file(self, line: LogStamp, pause: tuple[int, str] | None) -> bool:
         """Whether the first line of another file may be of this process; names are no evidence, for a JVM gives those
         of rotated parts to the logs of earlier processes, too.
 
@@ -214,11 +214,11 @@ class ProcessLog:
         )
         return self.first_id <= number <= self.last_id + 1 and not present
 
-    def was_silent_before(self, line: Stamped) -> bool:
+    def was_silent_before(self, line: LogStamp) -> bool:
         """Whether it had been silent for longer than ever when a line was written that may be of it."""
         return (line.uptime_s or 0.0) - (self.last_s or 0.0) > max(1.0, 2 * self.silence_s)
 
-    def note(self, line: Stamped, now: float) -> None:
+    def note(self, line: LogStamp, now: float) -> None:
         """Take what a line says of its moment."""
         self.has_epoch |= line.epoch_s is not None
         self.begins |= line.begins
@@ -288,7 +288,7 @@ RESOLUTION_S = 1e-3
 
 
 @dataclass(slots=True, kw_only=True)
-class Trace(Stamped):
+class Trace(LogStamp):
     """The numbers of one line: what the parts of a collection took, and how much longer all of them may have been."""
 
     parts_s: tuple[float, float, float]

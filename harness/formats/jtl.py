@@ -20,8 +20,8 @@ from harness.errors import InputError
 from harness.formats.jtl_units import (
     NOTHING_SAID,
     TIME_FORMATS,
-    How,
     LatencyUnit,
+    NumberStyle,
     era_around,
     latency_columns,
     n_read,
@@ -89,7 +89,7 @@ def read_jtl(path: Path) -> RequestTable:
     return open_jtl(path).collect()
 
 
-def open_jtl(path: Path | TextFile, how: How = NOTHING_SAID) -> RequestStream:
+def open_jtl(path: Path | TextFile, how: NumberStyle = NOTHING_SAID) -> RequestStream:
     """Recognise a file; its rows are read when they are asked for.
 
     ``how``: of ``elapsed`` in a file that passed through other hands; JMeter's own are whole milliseconds. Raises
@@ -187,7 +187,7 @@ def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
     return Header(delimiter=delimiter, names=names, columns=tuple(columns), units=units, is_jmeters=False)
 
 
-def _with_header(file: TextFile, header: Header, how: How) -> tuple[Layout, tuple[str, ...]]:
+def _with_header(file: TextFile, header: Header, how: NumberStyle) -> tuple[Layout, tuple[str, ...]]:
     rows = _probe(file.head.partition("\n")[2], header.delimiter)
     unit = how.unit or header.units.get("elapsed")
     if not header.is_jmeters and unit is None:
@@ -210,7 +210,7 @@ def _layout(
     path: Path,
     *,
     names: tuple[str, ...] | None,
-    how: How,
+    how: NumberStyle,
     stamps_in: LatencyUnit | None = None,
     notes: tuple[str, ...] = (),
 ) -> tuple[Layout, tuple[str, ...]]:
@@ -289,7 +289,7 @@ def _probe(head: str, delimiter: str) -> list[list[str]]:
         return []
 
 
-def _headerless(file: TextFile, how: How) -> tuple[Layout, tuple[str, ...]]:
+def _headerless(file: TextFile, how: NumberStyle) -> tuple[Layout, tuple[str, ...]]:
     """The layout of rows in JMeter's default columns."""
     for delimiter in DELIMITERS:
         rows = [row for row in _probe(file.head, delimiter) if len(row) > 1]

@@ -57,7 +57,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class How:
+class NumberStyle:
     """What the user, or the name of the column, says of how a file's numbers are written; ``None``: nothing."""
 
     unit: LatencyUnit | None = None
@@ -68,16 +68,16 @@ class How:
         return number.replace(",", ".", 1) if self.decimal == "," else number
 
 
-NOTHING_SAID = How()
+NOTHING_SAID = NumberStyle()
 
 
-def how_named(unit: str | None, decimal: str | None) -> How:
+def how_named(unit: str | None, decimal: str | None) -> NumberStyle:
     """Return what ``--latency-unit`` and ``--decimal`` say; raises InputError: there is no such unit or sign."""
     if unit not in {None, *UNITS_PER_S}:
         raise InputError("no such unit", place="--latency-unit", found=unit, allowed=", ".join(UNITS_PER_S))
     if decimal not in {None, ".", ","}:
         raise InputError("no such sign before a fraction", place="--decimal", found=decimal, allowed=". or ,")
-    return How(unit=unit, decimal=decimal)  # type: ignore[arg-type]  # as was looked at
+    return NumberStyle(unit=unit, decimal=decimal)  # type: ignore[arg-type]  # as was looked at
 
 
 def in_era(seconds: float) -> bool:
@@ -168,7 +168,7 @@ def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     )
 
 
-def latency_columns(texts: Sequence[str], how: How, path: Path, column: str = "elapsed") -> Written:
+def latency_columns(texts: Sequence[str], how: NumberStyle, path: Path, column: str = "elapsed") -> Written:
     """Return how response times are written, from the first of them; raises InputError: they have fractions, which
     JMeter never writes, and nobody said the unit or the decimal comma."""
 

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent, ProcessLog, Stamped
+from harness.formats.gc_events import Cause, Cycle, GcLog, LogStamp, PauseEvent, ProcessLog
 from harness.formats.log_lines import DATE, NUMBER
 from harness.formats.row_layout import epoch_s as epoch_of
 
@@ -48,7 +48,7 @@ _GC_OPERATION = re.compile(
 
 
 @dataclass(slots=True, kw_only=True)
-class Line(Stamped):
+class Line(LogStamp):
     """One line without its decorators; it has at least one stamp. ``exact``: its uptime is in nanoseconds."""
 
     exact: bool

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness.errors import InputError
-from harness.formats.gc_events import GcLog, GoLog, Stamped, Trace, joined, parse_trace
+from harness.formats.gc_events import GcLog, GoLog, LogStamp, Trace, joined, parse_trace
 from harness.formats.jfr_json import read_jfr_json
 from harness.formats.jvm_log import WRITES, JvmLog, Line, parse_line, pause_of
 from harness.formats.log_lines import LogLine, OtherLines, read_lines
@@ -75,7 +75,7 @@ def rotated_parts(path: Path) -> tuple[Path, ...]:
 
 def _beginning(path: Path) -> tuple[float, float, Pause | None]:
     """Return the first stamps of a file, and its first pause; infinity: it has none."""
-    first: Stamped | None = None
+    first: LogStamp | None = None
     for line in read_lines(path, SourceNotes(), OtherLines()):
         item = _parsed(line.text)
         first = first or item
@@ -123,7 +123,7 @@ class _Reader:
             self._others.pass_over(line.text)
 
     def _process(
-        self, known: Sequence[JvmLog | GoLog], line: Stamped, path: Path, first: Pause | None
+        self, known: Sequence[JvmLog | GoLog], line: LogStamp, path: Path, first: Pause | None
     ) -> JvmLog | GoLog | None:
         """Return which of the known processes, the latest last, wrote a line; ``None``: another one."""
         if known and path in known[-1].places and known[-1].goes_on_with(line):

@@ -144,7 +144,7 @@ class Written(float):
 
 
 @dataclass(frozen=True)
-class Carried:
+class CapturedPlace:
     """Place of a captured value. ``as_json``: with its type, a string in quotes; else its bare text."""
 
     name: str
@@ -153,14 +153,14 @@ class Carried:
 
 #: Outside of JSON's strings these do not occur, so that all of a text may be translated.
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
-Piece = str | Carried
+Piece = str | CapturedPlace
 Pieces = tuple[Piece, ...]
 
 
 def pieces(text: str) -> Pieces:
     """Return a text of a flow cut at its places."""
     parts = PLACE.split(text)
-    cut = (Carried(part) if odd % 2 else part for odd, part in enumerate(parts))
+    cut = (CapturedPlace(part) if odd % 2 else part for odd, part in enumerate(parts))
     return tuple(piece for piece in cut if piece != "")
 
 
@@ -191,7 +191,7 @@ def _render(value: JsonValue, comma: str, colon: str, into: list[Piece], places:
     elif isinstance(value, Written):
         into.append(value.text)
     elif places and isinstance(value, str) and (alone := PLACE.fullmatch(value)):
-        into.append(Carried(alone[1], as_json=True))
+        into.append(CapturedPlace(alone[1], as_json=True))
     else:
         text = json.dumps(value, ensure_ascii=False)
         into.extend(pieces(text) if places and isinstance(value, str) else (text,))

@@ -187,7 +187,7 @@ class Claim(Frozen):
     remark: str | None = None
 
 
-class NotThen(Frozen):
+class NoVerdictThen(Frozen):
     """Why claims of a source have no verdict of its time: no session, or none that is needed.
 
     ``rows``: numbers that the reason rests on.
@@ -201,4 +201,4 @@ class Ledger(Frozen):
     """All claims by their name, in the file's order. ``not_then``: by source."""
 
     claims: dict[str, Claim] = Field(min_length=1)
-    not_then: dict[str, NotThen] = Field(default_factory=dict)
+    not_then: dict[str, NoVerdictThen] = Field(default_factory=dict)

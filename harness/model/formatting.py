@@ -37,7 +37,7 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 }
 
 
-class Shown(Frozen):
+class FormattedNumber(Frozen):
     """A number in words fit for print; plain Unicode, to be escaped for LaTeX."""
 
     text: str  # 12.3 ms; a dash when absent
@@ -57,7 +57,7 @@ def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
     return fitting[-1][1], fitting[-1][2]
 
 
-def show(estimate: Estimate, *, like: float | None = None) -> Shown:
+def show(estimate: Estimate, *, like: float | None = None) -> FormattedNumber:
     """Return the estimate as text.
 
     Args:
@@ -65,7 +65,7 @@ def show(estimate: Estimate, *, like: float | None = None) -> Shown:
     """
     if estimate.value is None or not isfinite(estimate.value):
         reason = "; ".join(estimate.warnings) or "not measured"
-        return Shown(text=DASH, interval=DASH, bare=DASH, unit=estimate.unit, reason=reason)
+        return FormattedNumber(text=DASH, interval=DASH, bare=DASH, unit=estimate.unit, reason=reason)
     factor, name = scale_of(estimate.unit, estimate.value if like is None else like)
     value = float(estimate.value * factor)
     low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
@@ -75,9 +75,9 @@ def show(estimate: Estimate, *, like: float | None = None) -> Shown:
     unit = joined(name)
     inside = interval(low, high, places)
     if not inside:
-        return Shown(text=text + unit, interval=text + unit, bare=text, unit=name)
+        return FormattedNumber(text=text + unit, interval=text + unit, bare=text, unit=name)
     open_end = ", open below" if low is None else ", open above" if high is None else ""
-    return Shown(
+    return FormattedNumber(
         text=text + unit,
         interval=f"{text}{unit} ({inside}{open_end})",
         bare=f"{text} ({inside})",

@@ -130,7 +130,7 @@ def may_begin(stage: PlannedStage, at_work: Sequence[PlannedStage], places: int)
 
 
 @dataclass(kw_only=True)
-class UnderWay:
+class RunningStage:
     """A notebook at work: where its executed copy and papermill's words go, since when, and what it measures."""
 
     stage: PlannedStage
@@ -153,7 +153,7 @@ class _Work:
         self.plan, self.progress = plan, progress
         self.table = StageTable(plan.stages)
         self.failures: dict[str, str] = {}
-        self.busy: list[UnderWay] = []
+        self.busy: list[RunningStage] = []
         self._line_s = time.monotonic()
         progress.show(self.table, *self.table.lines(), f"expected: {duration(plan.expected_s)}")
 
@@ -210,7 +210,7 @@ class _Work:
                 process.child.wait()
             self._show(process.stage, state="stopped", took_s=process.took_s, why="interrupted")
 
-    def _problem(self, process: UnderWay) -> str:
+    def _problem(self, process: RunningStage) -> str:
         """What went wrong with a notebook that has ended; empty: nothing, and what it published is in its place."""
         plan, stage, session = self.plan, process.stage, process.session
         if process.child.returncode:
@@ -245,7 +245,7 @@ def _drop_outsiders(plan: StagePlan) -> None:
             clear(plan.root, stage.name)
 
 
-def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
+def begin(plan: StagePlan, stage: PlannedStage) -> RunningStage:
     """Start papermill on a stage's notebook."""
     assert stage.notebook is not None  # only the paper has none
     name = stage.notebook.name + (f"-{stage.experiments[0]}" if stage.kind == "measure" else "")
@@ -270,7 +270,7 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
             command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, env=environment,
             preexec_fn=die_with_parent,  # a child of a kernel that died must not go on measuring unseen
         )  # fmt: skip
-    return UnderWay(stage=stage, child=child, output=output, log=log)
+    return RunningStage(stage=stage, child=child, output=output, log=log)
 
 
 def _published_by(plan: StagePlan, stage: PlannedStage) -> Path:
@@ -288,7 +288,7 @@ def resume_command(plan: StagePlan) -> str:
     )
 
 
-def _explain(plan: StagePlan, process: UnderWay) -> str:
+def _explain(plan: StagePlan, process: RunningStage) -> str:
     """The failure in one line: notebook, cell, what it said, where to look, and how to go on."""
     assert process.stage.notebook is not None
     where = process.stage.notebook.path.name

@@ -38,7 +38,7 @@ _FIRST_GUESS_S: dict[str, float] = {"check": 20, "tidy": 20, "analysis": 30, "pa
 _AROUND_S, _LOOPS_S = 8.0, 5.0
 
 
-class Remembered(Frozen):
+class StageRecord(Frozen):
     """What a stage looked like when it last ended well: ``results/<profile>/stages/<stage>.json``."""
 
     depends: dict[str, str] = Field(description="what it depended on -> hash of the content")
@@ -154,7 +154,7 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
     return replace(stage, state="to do" if reasons else "done", why=why, expected_s=expected_s)
 
 
-def why_stale(now: dict[str, str], before: Remembered | None, outputs: Mapping[str, str]) -> tuple[str, ...]:
+def why_stale(now: dict[str, str], before: StageRecord | None, outputs: Mapping[str, str]) -> tuple[str, ...]:
     """Return the reasons to run again, in words; empty: nothing that counts has changed, is new or is gone."""
     if before is None:
         return ("no successful run yet",)
@@ -165,7 +165,7 @@ def why_stale(now: dict[str, str], before: Remembered | None, outputs: Mapping[s
 
 def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:
     """Store, at once or not at all, what a stage that ended well depended on and left behind."""
-    memory = Remembered(depends=depends(root, stage), outputs=_outputs(root, stage), took_s=took_s)
+    memory = StageRecord(depends=depends(root, stage), outputs=_outputs(root, stage), took_s=took_s)
     path = _memory_path(root, settings, stage.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, memory.model_dump())
@@ -175,15 +175,15 @@ def _memory_path(root: Path, settings: StageParameters, name: str) -> Path:
     return root / "results" / settings.profile / "stages" / f"{name.replace(' ', '-')}.json"
 
 
-def _remembered(root: Path, settings: StageParameters, name: str) -> Remembered | None:
+def _remembered(root: Path, settings: StageParameters, name: str) -> StageRecord | None:
     """What is remembered; ``None`` when there is nothing, or nothing readable."""
     try:
-        return Remembered.model_validate_json(_memory_path(root, settings, name).read_bytes())
+        return StageRecord.model_validate_json(_memory_path(root, settings, name).read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def _expected_s(memory: Remembered | None, kind: Kind) -> float:
+def _expected_s(memory: StageRecord | None, kind: Kind) -> float:
     """How long a stage will take: as long as last time, or a first guess."""
     return memory.took_s if memory else _FIRST_GUESS_S[kind]
 

@@ -21,7 +21,7 @@ from harness.errors import InputError
 from harness.formats.arrays import with_rows
 from harness.formats.detect import JOIN, open_any
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_units import NOTHING_SAID, How
+from harness.formats.jtl_units import NOTHING_SAID, NumberStyle
 from harness.formats.line_files import WITHOUT_CONNECTING
 from harness.formats.rows import RequestStream
 from harness.formats.run_parts import RunPart, clocks_apart_s, runs_of, set_back_s
@@ -53,7 +53,7 @@ _RUNS_SHOWN = 3
 BACKGROUND = frozenset({WITHOUT_CONNECTING})
 
 
-class Studied(NamedTuple):
+class RequestStudy(NamedTuple):
     """What there is to know of a file's requests before anything is reported of them or compared.
 
     ``runs``: where there are several. ``duration_s``: first start to last answer; ``None``: unknown, of several runs,
@@ -77,7 +77,7 @@ def not_empty(table: RequestTable) -> RequestTable:
     return table
 
 
-def study(table: RequestTable) -> Studied:
+def study(table: RequestTable) -> RequestStudy:
     """Study the requests of a file, and put them in the order of their start; raises InputError: there is none, or
     their time stamps lie beyond the year 2100."""
     times = not_empty(table).start_epoch_s, table.latency_s
@@ -91,7 +91,7 @@ def study(table: RequestTable) -> Studied:
     duration_s = table.duration_s if len(runs) == 1 else None
     if checks.coarse and duration_s is not None and duration_s < SHORTEST_COARSE_S:
         duration_s = None
-    return Studied(checks, runs if len(runs) > 1 else (), duration_s, back_s)
+    return RequestStudy(checks, runs if len(runs) > 1 else (), duration_s, back_s)
 
 
 def report_requests(
@@ -245,7 +245,7 @@ def report_table(
     return report_requests(table, gc_log, quantiles=quantiles)
 
 
-def _read(path: Path, how: How) -> RequestTable | AggregateTable:
+def _read(path: Path, how: NumberStyle) -> RequestTable | AggregateTable:
     """Read a file; on a terminal, a bar shows how far a long one was read."""
     opened = open_any(path, how)
     if not isinstance(opened, RequestStream):
@@ -257,7 +257,7 @@ def _read(path: Path, how: How) -> RequestTable | AggregateTable:
     return opened.collect()
 
 
-def read_files(paths: Sequence[Path], how: How = NOTHING_SAID) -> RequestTable | AggregateTable:
+def read_files(paths: Sequence[Path], how: NumberStyle = NOTHING_SAID) -> RequestTable | AggregateTable:
     """Read the files of one run: one, or those of several load generators; raises InputError: one cannot be read; or
     one of several is a summary, whose percentiles cannot be merged."""
     if len(paths) == 1:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.detect import files_of_run
-from harness.formats.jtl_units import NOTHING_SAID, How
+from harness.formats.jtl_units import NOTHING_SAID, NumberStyle
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import AggregateTable
 from harness.report.analyse import read_files, report_table
@@ -25,7 +25,7 @@ def main(
     *,
     gc: Sequence[Path] = (),
     process_start_epoch_s: float | None = None,
-    how: How = NOTHING_SAID,
+    how: NumberStyle = NOTHING_SAID,
     as_json: bool = False,
     html: Path | None = None,
     selection: Selection = ALL,

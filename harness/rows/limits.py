@@ -23,7 +23,7 @@ from harness.analysis.load.load_response import COLUMN as PART
 from harness.analysis.load.load_response import failed_share
 from harness.analysis.stats.about_services import BOUND_SHARE, condition_of, not_about_services
 from harness.analysis.stats.ages import AGE
-from harness.analysis.stats.comparisons import Comparison, WithOthers, compare
+from harness.analysis.stats.comparisons import Comparison, RatioOfAllAges, compare
 from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.verdicts import FEWEST_FOR_P, decide, verdict
 from harness.analysis.tables.schema import factor_column
@@ -186,7 +186,7 @@ def _compared(trials: pd.DataFrame, metric: str, variant: str, reference: str, b
 
 
 def _against(
-    comparison: Comparison, ratios: Comparison | WithOthers, limit: float, margin: float, n_blocks: int
+    comparison: Comparison, ratios: Comparison | RatioOfAllAges, limit: float, margin: float, n_blocks: int
 ) -> dict[str, Any]:
     """Return what a ratio, or that with the trials which a comparison leaves out, says against a limit."""
     ratio, equivalence = (_over(estimate, limit) for estimate in (ratios.ratio, ratios.equivalence))

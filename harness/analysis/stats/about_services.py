@@ -4,8 +4,9 @@
 Throughput and the time of a fixed amount of work do where both arms were bound by the service in 80 % of their trials,
 unless they used shares of their CPUs that differ by more than 5 % and at equal ones the order would turn. Latency and
 CPU time do there too, and where both kept an offered rate and the rates are within 5 % of each other, whether one was
-nearly busy with it or not; latency never where service and generator share CPUs (``docs/duet.md``). Memory and start-up have no condition. CPU time per request
-does at equal rates of open loads whatever was busy beside the services: equal work was done in equal time.
+nearly busy with it or not; latency never where service and generator share CPUs (``docs/duet.md``). Memory and
+start-up have no condition. CPU time per request does at equal rates of open loads whatever was busy beside the
+services: equal work was done in equal time.
 
 Of a latency the load tool has a part ``s``: what the echo service had under the same load, else the tool's known
 lateness (``LoadTool.sends_late_s``; half of it at mean and median). Above a tenth nothing is called equivalent, above a

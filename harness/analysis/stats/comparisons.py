@@ -54,7 +54,7 @@ from harness.model.base import Frozen
 from harness.model.formatting import NOT_ABOUT, show
 
 
-class WithOthers(Frozen):
+class RatioOfAllAges(Frozen):
     """The ratio with the trials that a comparison leaves out for their age."""
 
     ratio: Estimate
@@ -89,7 +89,7 @@ class Comparison(Frozen):
         default_factory=dict, description="what bounded the trials of both arms -> how many of them"
     )
     ages: Ages | None = None  # of both arms; None: the metric has no age, or the tables do not say
-    beside: WithOthers | None = None  # None: no trial was left out for its age
+    beside: RatioOfAllAges | None = None  # None: no trial was left out for its age
 
     @property
     def about_services(self) -> bool:
@@ -176,7 +176,7 @@ def _compare(
     else:
         if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
             with_them, inner = _ratios(*every, metric, what, level)
-            beside = WithOthers(ratio=with_them, equivalence=inner, n_blocks=len(every[0]))
+            beside = RatioOfAllAges(ratio=with_them, equivalence=inner, n_blocks=len(every[0]))
         ratio, equivalence = _ratios(a, b, metric, what, level)
         x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
         p_value = sign_flip_p(x, y)

@@ -76,7 +76,7 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Rates:
     """What the load asked for and got, requests or passes per second. ``None``: no rate was offered; not known."""
 
     offered_per_s: float | None = None
@@ -93,7 +93,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AroundIt:
+class HostUse:
     """The service's machine while the load ran, in CPUs' worth of time, and shares of the time. ``None``: not known."""
 
     n_cpus: int | None = None
@@ -127,12 +127,12 @@ class Connections:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class Facts:
     """All that was measured of one trial."""
 
     parts: tuple[Part, ...]
-    asked: Asked
-    around: AroundIt = AroundIt()
+    asked: Rates
+    around: HostUse = HostUse()
     connections: Connections | None = None
     missing: tuple[str, ...] = ()  # what is not known, in words
     n_arms: int = 0  # on CPUs that service and generator share: 2 in a duet; 0: they do not share by design
@@ -145,7 +145,7 @@ class Seen:
 _Said = tuple[BoundBy, str]
 
 
-def what_bounds(seen: Seen) -> Bound:
+def what_bounds(seen: Facts) -> Bound:
     """Return what bounded a trial, and the shares that it rests on; ``None``: one is not known."""
     rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _rate_kept)
     verdict = next((verdict for verdict in (rule(seen) for rule in rules) if verdict is not None), None)
@@ -157,7 +157,7 @@ def what_bounds(seen: Seen) -> Bound:
     )  # fmt: skip
 
 
-def _full(seen: Seen) -> _Said | None:
+def _full(seen: Facts) -> _Said | None:
     shares = {part.name: share for part in seen.parts if (share := _share_of_left(part, seen)) is not None}
     name: PartName = max(shares, key=lambda name: shares[name], default="service")
     if shares.get(name, 0.0) < FULL_SHARE:
@@ -172,7 +172,7 @@ def _full(seen: Seen) -> _Said | None:
     return name, words
 
 
-def _share_of_left(part: Part, seen: Seen) -> float | None:
+def _share_of_left(part: Part, seen: Facts) -> float | None:
     """Return the share that a part used of what the hypervisor left; ``None``: not known, or more than half taken."""
     share, limit, stolen = part.share, part.may_use, seen.around.stolen_cores or 0.0
     if share is None or not limit or not stolen or seen.n_arms or not _is_there(part, seen):
@@ -185,7 +185,7 @@ def _share_of_left(part: Part, seen: Seen) -> float | None:
     return share * limit / (limit - taken) if taken <= limit / 2 else None
 
 
-def _arm(seen: Seen) -> _Said | None:
+def _arm(seen: Facts) -> _Said | None:
     """Of CPUs shared by design: those of the arm were used, and the larger user of them is what the arm waited for.
 
     Neither can be near the whole, so the two are counted together. What others took is in a duet half of it this arm's,
@@ -206,7 +206,7 @@ def _arm(seen: Seen) -> _Said | None:
     return larger.name, f"of {fixed(limit, 0)} {'CPU' if limit == 1 else 'CPUs'} of its arm {used}"
 
 
-def _generator_limit(seen: Seen) -> _Said | None:
+def _generator_limit(seen: Facts) -> _Said | None:
     asked, against = seen.asked, "against the echo service"
     offered, echo, achieved = asked.offered_per_s, asked.echo_per_s, asked.achieved_per_s
     if offered is None:
@@ -221,7 +221,7 @@ def _generator_limit(seen: Seen) -> _Said | None:
     return "generator", f"the generator kept {plain(echo)} of {plain(offered)}/s {against}"
 
 
-def _machine(seen: Seen) -> _Said | None:
+def _machine(seen: Facts) -> _Said | None:
     around = seen.around
     for cpus, sharing in _sharing(seen.parts):
         cores = sum(part.cores or 0.0 for part in sharing)
@@ -258,14 +258,14 @@ def _sharing(parts: Sequence[Part]) -> Iterator[tuple[frozenset[tuple[str, int]]
         yield cpus, group
 
 
-def _is_there(part: Part, seen: Seen) -> bool:
+def _is_there(part: Part, seen: Facts) -> bool:
     """Whether a part runs on the service's machine, whose other processes are known."""
     service = seen.part("service")
     machines = {machine for machine, _ in service.cpus} if service is not None else set()
     return bool(machines & {machine for machine, _ in part.cpus})
 
 
-def _own_limit(seen: Seen) -> _Said | None:
+def _own_limit(seen: Facts) -> _Said | None:
     connections, users = seen.connections, seen.asked.users
     pool = None if connections is None else connections.at_most
     if connections is None or pool is None or (users is not None and users <= pool):
@@ -275,7 +275,7 @@ def _own_limit(seen: Seen) -> _Said | None:
     return "service", f"{plain(connections.n_in_use)} of its {pool} connections were in use, others had room"
 
 
-def _waiting(seen: Seen) -> _Said | None:
+def _waiting(seen: Facts) -> _Said | None:
     connections = seen.connections
     if connections is None:
         return None
@@ -293,7 +293,7 @@ def _locked(connections: Connections) -> bool:
     return connections.n_in_use > 0 and connections.n_waiting_for_lock >= LOCKED_SHARE * connections.n_in_use
 
 
-def _pressure(seen: Seen) -> _Said | None:
+def _pressure(seen: Facts) -> _Said | None:
     around = seen.around
     for waited, what in ((around.waited_for_memory, "memory"), (around.waited_for_disks, "disks")):
         if waited is not None and waited >= PRESSURE_SHARE and not seen.asked.keeps_rate:
@@ -301,13 +301,13 @@ def _pressure(seen: Seen) -> _Said | None:
     return None
 
 
-def _rate_kept(seen: Seen) -> _Said | None:
+def _rate_kept(seen: Facts) -> _Said | None:
     asked = seen.asked
     words = f"{plain(asked.achieved_per_s or 0)} of {plain(asked.offered_per_s or 0)}/s were answered"
     return ("offered", words) if asked.keeps_rate else None
 
 
-def _unknown(seen: Seen) -> _Said:
+def _unknown(seen: Facts) -> _Said:
     if seen.missing:
         return "unknown", "; ".join(seen.missing)
     parts = [f"the {WORDS[part.name]} used {_used(part)}" for part in seen.parts if part.share is not None]
@@ -320,6 +320,6 @@ def _used(part: Part) -> str:
     return f"{fixed(part.cores or 0.0, 2)} of {plain(part.may_use or 0.0)} CPUs"
 
 
-def _taken(around: AroundIt) -> str:
+def _taken(around: HostUse) -> str:
     stolen, other_cores = around.stolen_cores or 0.0, around.other_cores or 0.0
     return f"other processes used {fixed(other_cores, 2)} CPUs, and the hypervisor took {fixed(stolen, 2)}"

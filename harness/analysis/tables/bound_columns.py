@@ -8,7 +8,7 @@ from typing import IO
 
 import pandas as pd
 
-from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
+from harness.analysis.tables.bound import Connections, Facts, HostUse, Part, Rates, what_bounds
 from harness.analysis.tables.resource_columns import (
     LOG_READER,
     cpu_in_window,
@@ -80,7 +80,7 @@ def bound_columns(
         window = None
     parts = _parts(session.header.provenance, record, samples, window)
     missing = [f"no CPU time of the {part.name} was sampled" for part in parts if part.cores is None]
-    seen = Seen(
+    seen = Facts(
         parts=parts, asked=_asked(record, record.load), around=_around(session, record, window, parts),
         connections=_connections(session, record),
         missing=tuple(missing) if window else ("when the load ran is not known",),
@@ -168,22 +168,22 @@ def _threads(record: TrialRecord) -> float | None:
     return None
 
 
-def _asked(record: TrialRecord, load: LoadSummary) -> Asked:
+def _asked(record: TrialRecord, load: LoadSummary) -> Rates:
     configured, generator = record.planned.configuration.load, record.generator
     assert configured is not None
     echo = generator.echo_achieved_per_s if generator else None
     profile = configured.profile
     if not isinstance(profile, ClosedLoad):
-        return Asked(offered_per_s=load.offered_per_s, achieved_per_s=load.achieved_per_s, echo_per_s=echo)
+        return Rates(offered_per_s=load.offered_per_s, achieved_per_s=load.achieved_per_s, echo_per_s=echo)
     if profile.loops == 1 and profile.ramp_up_s > 0 and load.duration_s > 0 and load.n_requests:
         n_passes = load.n_requests if load.n_flows is None else load.n_flows
         share = n_passes / load.n_requests
-        return Asked(
+        return Rates(
             offered_per_s=profile.users / profile.ramp_up_s,
             achieved_per_s=load.achieved_per_s * share,
             echo_per_s=None if echo is None else echo * share,
         )
-    return Asked(
+    return Rates(
         achieved_per_s=load.achieved_per_s,
         echo_per_s=echo,
         headroom_ratio=generator.headroom_ratio if generator else None,
@@ -193,7 +193,7 @@ def _asked(record: TrialRecord, load: LoadSummary) -> Asked:
 
 def _around(
     session: SessionFolder, record: TrialRecord, window: Window | None, parts: Sequence[Part]
-) -> AroundIt:
+) -> HostUse:
     """What the service's machine did while the load ran; where it was not sampled, from the record."""
     machine, phase = record.machine, phase_of(record, "measurement")
     n_cpus = session.header.provenance.machine.n_cpus
@@ -216,7 +216,7 @@ def _around(
         rates = {name: of_phase(getattr(machine, name)) for name in _RATES[1:]}
         others_cores = of_phase(machine.other_cpu_s)
     rates = rates or {}
-    return AroundIt(
+    return HostUse(
         n_cpus=n_cpus, stolen_cores=rates.get("steal_s"), other_cores=others_cores, idle_cores=rates.get("idle_s"),
         waited_for_memory=rates.get("psi_memory_some_s"), waited_for_disks=rates.get("psi_io_some_s"),
     )  # fmt: skip

@@ -133,7 +133,10 @@ def limit_columns(record: TrialRecord) -> dict[str, object]:
         limits, reading = instance.limits.enforced_by or "not enforced", instance.limits.at_stop
     else:
         return {}
-    columns: dict[str, object] = {"limits": limits, "load_throttled_s": grown_under_load(record, "throttled_s")}
+    columns: dict[str, object] = {
+        "limits": limits,
+        "load_throttled_s": grown_under_load(record, "throttled_s"),
+    }
     return columns | {column: getattr(reading, name, None) for column, name in _OF_GROUP.items()}
 
 

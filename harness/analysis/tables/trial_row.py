@@ -85,7 +85,7 @@ def settled_answers(requests: RequestTable, settle_s: float) -> tuple[Floats, in
     return requests.latency_s[counted & requests.ok], int(np.count_nonzero(counted))
 
 
-class Told(NamedTuple):
+class LoadLatencies(NamedTuple):
     """Latencies of one load in seconds by the keys of ``LoadSummary``; without a key: so many requests cannot tell."""
 
     mean_s: float | None = None
@@ -93,23 +93,23 @@ class Told(NamedTuple):
     max_s: float | None = None
 
 
-def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: float = 0.0) -> Told:
+def load_latencies(load: LoadSummary, requests: RequestTable | None, settle_s: float = 0.0) -> LoadLatencies:
     """Return the latencies of a load's right answers, of its rows, else as the tool prints them; none of a tool without
     rows where ``settle_s`` is left out."""
     if requests is None:
-        return Told() if settle_s else _printed(load)
+        return LoadLatencies() if settle_s else _printed(load)
     right = np.sort(settled_answers(requests, settle_s)[0])
     if right.size == 0:
-        return Told()
+        return LoadLatencies()
     quantiles = {
         _key(q): float(right[rank(right.size, q) - 1])
         for q in LATENCIES.values()
         if quantile_refused(right.size, q) is None
     }
-    return Told(float(right.mean()), quantiles, float(right[-1]))
+    return LoadLatencies(float(right.mean()), quantiles, float(right[-1]))
 
 
-def _printed(load: LoadSummary) -> Told:
+def _printed(load: LoadSummary) -> LoadLatencies:
     n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
     quantiles = {
         _key(q): value
@@ -117,7 +117,7 @@ def _printed(load: LoadSummary) -> Told:
         if quantile_refused(n_latencies, q) is None and (value := load.quantile_s(q)) is not None
     }
     most = load.latency_quantiles_s.get("max", load.latency_quantiles_s.get("p100"))
-    return Told(load.latency_mean_s, quantiles, most)
+    return LoadLatencies(load.latency_mean_s, quantiles, most)
 
 
 def echo_columns(reading: EchoReading | None) -> dict[str, object]:
@@ -161,7 +161,7 @@ def trial_row(
     record = record.model_copy(update={"machine": machine})
     latencies: dict[str, object] = {}
     if record.load is not None:
-        known = latencies_told(record.load, requests, settle_s)
+        known = load_latencies(record.load, requests, settle_s)
         latencies = _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
     return (
         _identity(header, record, source)

@@ -22,7 +22,7 @@ from harness.errors import MissingTool
 from harness.formats.jtl import read_jtl
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadSpec, plain_only
-from harness.loadgen.correlation import CARRIED, Carried, Pieces, pieces, renderings, steps_of
+from harness.loadgen.correlation import CARRIED, CapturedPlace, Pieces, pieces, renderings, steps_of
 from harness.loadgen.flow import closed_s, in_order, is_flow, one_round, unsupported_mix
 from harness.loadgen.summary import RowTool
 from harness.loadgen.template import template
@@ -92,7 +92,7 @@ def asked(requests: Sequence[Request]) -> list[dict[str, object]]:
         for right in values.values()
         for value in right
         for piece in value
-        if isinstance(piece, Carried) and piece.as_json
+        if isinstance(piece, CapturedPlace) and piece.as_json
     }
     return [_asked(request, values[request.name], typed, places=places) for request in chosen]
 
@@ -131,7 +131,7 @@ def _comparison(values: Sequence[Pieces]) -> tuple[Extractor, ...]:
     """Return what tells whether an answer is one of these values, after the captures that may stand in them."""
     if not values:
         return ()
-    wanted: list[str | Carried] = []
+    wanted: list[str | CapturedPlace] = []
     for value in values:
         wanted.append(" || @ == `" if wanted else "@ == `")
         # A backtick ends a literal of JMESPath; in a text of JSON it may be written by its number.
@@ -168,11 +168,11 @@ def literal(text: str) -> str:
 
 def with_variables(cut: Pieces) -> str:
     """Return a text whose captured values are JMeter's variables; all else reaches the service as it stands."""
-    if not any(isinstance(piece, Carried) for piece in cut):
+    if not any(isinstance(piece, CapturedPlace) for piece in cut):
         return literal("".join(piece for piece in cut if isinstance(piece, str)))
     return "".join(
         f"${{{piece.name}.{'json' if piece.as_json else 'text'}}}"
-        if isinstance(piece, Carried)
+        if isinstance(piece, CapturedPlace)
         else _guarded(piece)
         for piece in cut
     )

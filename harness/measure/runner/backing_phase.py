@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.errors import TrialFailure
 from harness.measure.runner.context import Notes, open_folder, phase
 from harness.measure.runner.request_log import compare_promises
@@ -79,10 +79,10 @@ def lay_together(folder: Path, samples: str) -> None:
         own.rmdir()
 
 
-def watch_backing(service: BackingService) -> Watched:
+def watch_backing(service: BackingService) -> Subject:
     """Return what a sampler needs to know of a backing service. A database forks one process per connection."""
     record = service.record
-    return Watched(
+    return Subject(
         pid=record.pid,
         start_ticks=record.process_start_ticks,
         cpu_at_launch_s=service.cpu_at_launch_s,

@@ -12,7 +12,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from harness.agent.machine_counters import MachineReading
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.loadgen.base import LoadGenerator
 from harness.measure.runner.duet_arm import DuetArm
 from harness.measure.runner.pinning import Placement
@@ -185,7 +185,7 @@ class Notes:
     earlier_loads: list[EarlierLoad] = field(default_factory=list)
     request_log: RequestLogRecord | None = None
     #: The reader of the request log's pipe, and the CPU time it used while the load ran.
-    log_reader: Watched | None = None
+    log_reader: Subject | None = None
     log_reader_cpu_s: float | None = None
     generator: GeneratorRecord | None = None
     clocks: list[HostClock] = field(default_factory=list)
@@ -243,10 +243,10 @@ def phase(name: PhaseName, notes: Notes) -> Iterator[None]:
         notes.phases.append(Phase(name=name, start=start, end=now()))
 
 
-def watch(instance: Instance) -> Watched:
+def watch(instance: Instance) -> Subject:
     """Return what a sampler needs to know of an instance."""
     record = instance.record
-    return Watched(record.pid, record.process_start_ticks, instance.cpu_at_launch_s)
+    return Subject(record.pid, record.process_start_ticks, instance.cpu_at_launch_s)
 
 
 def open_folder(host: MeasuringHost, folder: Path, notes: Notes) -> Path:
@@ -256,9 +256,9 @@ def open_folder(host: MeasuringHost, folder: Path, notes: Notes) -> Path:
     return remote
 
 
-def watch_process(process: Process) -> Watched:
+def watch_process(process: Process) -> Subject:
     """Return what a sampler needs to know of a process that is no instance."""
-    return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
+    return Subject(process.pid, process.start_ticks, process.cpu_at_launch_s)
 
 
 def tidy_words(words: Sequence[str], notes: Notes) -> tuple[str, ...]:

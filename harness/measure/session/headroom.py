@@ -110,7 +110,7 @@ def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoRea
     """Offer a load to a fresh echo service, bounded as the trial of it has it. Raises TrialFailure: it went wrong; the
     reading cannot be had."""
     # pandas and scipy, for who only looks at plans
-    from harness.analysis.tables.trial_row import latencies_told
+    from harness.analysis.tables.trial_row import load_latencies
 
     tables: list[RequestTable | None] = []
 
@@ -122,7 +122,7 @@ def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoRea
     record = rehearse(trial, context, look=look)
     if record.outcome != Outcome.OK or record.load is None:
         raise TrialFailure(record.outcome.value, record.reason or "no load was read")
-    values = latencies_told(record.load, next(iter(tables), None) if record.load.has_requests else None)
+    values = load_latencies(record.load, next(iter(tables), None) if record.load.has_requests else None)
     return EchoReading(
         load=load,
         mix=trial.planned.configuration.mix,

@@ -28,7 +28,7 @@ from harness.errors import HostError, InputError, TrialFailure
 from harness.model import BackingSettings, InvariantReading, Outcome
 from harness.model.endpoint import Endpoint
 from harness.places.backing.postgres import ADDRESS, DatabaseMachine
-from harness.places.hosts.base import Command, Process, Stopped, StopSignal
+from harness.places.hosts.base import Command, Exit, Process, StopSignal
 
 SUPERUSER, OWNER, DATABASE = "postgres", "rematch", "rematch"
 #: Where we are connected when it is not the service's database that is asked.
@@ -215,7 +215,7 @@ class Server:
         bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR):", line)]
         return re.sub(r"^\S+ \S+ \S+ \[\d+\] ", "", (bad or lines or ["nothing"])[-1])[:300]
 
-    def stop(self, first: StopSignal) -> Stopped:
+    def stop(self, first: StopSignal) -> Exit:
         """End it: SIGINT is a fast stop that keeps the data in order, SIGQUIT one that does not care."""
         try:
             return self.process.stop(GRACE_S, first)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.agent.http_exchange import request_bytes
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.errors import InputError, TrialFailure
 from harness.model import (
     BackingName,
@@ -33,7 +33,7 @@ OF_THE_INSTANCE = (
 )  # fmt: skip
 
 
-class LentUpstream:
+class UpstreamLease:
     """A running upstream API, as a trial has it. ``local``: the folder here that stands for its own on ``host``."""
 
     def __init__(self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path) -> None:
@@ -75,7 +75,7 @@ class LentUpstream:
         first = self._host.first_answer(
             instance.endpoint,
             request_bytes("GET", path, {}, None, instance.endpoint),
-            Watched(record.pid, record.process_start_ticks, instance.cpu_at_launch_s),
+            Subject(record.pid, record.process_start_ticks, instance.cpu_at_launch_s),
             launched=record.launched,
             deadline_s=READY_WITHIN_S,
         ).first
@@ -117,7 +117,7 @@ class Upstream:
             raise InputError("is not there", file=f"services/{need.workload}/{IMPLEMENTATION}")
         self._builds[need.workload] = implementation, self._launcher.build(implementation, _variant(need))
 
-    def start(self, need: BackingNeed, folder: Path) -> LentUpstream:
+    def start(self, need: BackingNeed, folder: Path) -> UpstreamLease:
         """See ``BackingSource.start``."""
         if need.workload not in self._builds:
             self.prepare(need)
@@ -136,7 +136,7 @@ class Upstream:
             )
             instance = self._launcher.launch(spec)
             undo.callback(instance.stop)
-            lent = LentUpstream(instance, need, self._host, local)
+            lent = UpstreamLease(instance, need, self._host, local)
             lent.wait_until_healthy(implementation.readiness, began)
             undo.pop_all()
         return lent

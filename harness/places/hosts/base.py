@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from pydantic import Field
 
-from harness.agent.spawn import Completed, Stopped
+from harness.agent.spawn import Completed, Exit
 from harness.model import ClockReading, Frozen
 
 
@@ -66,7 +66,7 @@ class Process(Protocol):
     def cpu_s(self) -> float | None:
         """Return the CPU time of it and its children as last seen: once it has ended, nobody can tell."""
 
-    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Exit:
         """``first`` to the group, SIGKILL after ``grace_s``; nothing of the group is left. Idempotent."""
 
 
@@ -104,4 +104,4 @@ def now() -> ClockReading:
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
 
 
-__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now", "run_words"]
+__all__ = ["Command", "Completed", "Exit", "Host", "Process", "StopSignal", "now", "run_words"]

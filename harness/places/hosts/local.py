@@ -16,12 +16,12 @@ from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_group, read_tree
 from harness.agent.processes import read_stat
-from harness.agent.sampler import Sampler, Watched
+from harness.agent.sampler import Sampler, Subject
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
 from harness.model import ClockReading, GroupReading, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.places.hosts.base import Command, Completed, Stopped, StopSignal
+from harness.places.hosts.base import Command, Completed, Exit, StopSignal
 from harness.places.hosts.measuring import MeasuringHost, Sampling, SpeedMeter, Started
 from harness.places.sampling import as_reading
 
@@ -64,7 +64,7 @@ class LocalHost(MeasuringHost):
         except OSError as problem:
             raise HostError(f"{path} on {self.name}: cannot be read: {problem.strerror}") from problem
 
-    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+    def resources(self, watched: Subject, *, pss: bool = True) -> ResourceReading:
         return as_reading(read_tree(**asdict(watched), pss=pss))
 
     def machine(self) -> MachineReading:
@@ -81,7 +81,7 @@ class LocalHost(MeasuringHost):
         return SpeedMeter(meter.stop)
 
     def first_answer(
-        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
+        self, endpoint: Endpoint, request: bytes, watched: Subject, launched: ClockReading, deadline_s: float
     ) -> Started:
         first = poll_first_answer(
             endpoint,
@@ -119,7 +119,7 @@ class LocalProcess(Spawned):
     def launched(self) -> ClockReading:
         return ClockReading(wall_epoch_s=self.launched_wall_epoch_s, monotonic_s=self.launched_monotonic_s)
 
-    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Exit:
         return self.end(grace_s, first)
 
 

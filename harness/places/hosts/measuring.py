@@ -16,7 +16,7 @@ from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
-from harness.agent.sampler import SamplerSummary, Watched
+from harness.agent.sampler import SamplerSummary, Subject
 from harness.model import ClockReading, CpuSpeed, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.places.hosts.base import Host
@@ -25,7 +25,7 @@ from harness.places.hosts.base import Host
 class Sampling(Protocol):
     """A sampler at work on a host."""
 
-    def add(self, role: str, watched: Watched) -> None:
+    def add(self, role: str, watched: Subject) -> None:
         """Sample one more process from the next tick on."""
 
     def pace(self, hz: float) -> None:
@@ -65,7 +65,7 @@ class MeasuringHost(Host):
     user: str
 
     @abstractmethod
-    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+    def resources(self, watched: Subject, *, pss: bool = True) -> ResourceReading:
         """Read a process and its children once; of one that has ended everything is ``None``."""
 
     @abstractmethod
@@ -82,7 +82,7 @@ class MeasuringHost(Host):
 
     @abstractmethod
     def first_answer(
-        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
+        self, endpoint: Endpoint, request: bytes, watched: Subject, launched: ClockReading, deadline_s: float
     ) -> Started:
         """Poll for the first final answer of a service just launched there."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lightkube.resources.core_v1 import Node
 
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.model import Implementation, KubernetesRecord, Outcome, RuntimeSettings
 from harness.model.endpoint import Endpoint
@@ -154,7 +154,7 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
                 ),
             )
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
-            whole = Watched(pid, start_ticks, siblings=tuple(ids[1:]))
+            whole = Subject(pid, start_ticks, siblings=tuple(ids[1:]))
             instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind, whole)
             if pid:
                 self.host.groups[ids[0]] = instance

@@ -125,7 +125,7 @@ REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND = 403, 401, 404
 
 
-class NotThere(HostError):
+class ObjectNotFound(HostError):
     """The object that was asked for does not exist in the cluster."""
 
 
@@ -204,7 +204,7 @@ class Cluster:
     def delete(self, kind: type[Any], name: str, namespace: str | None = None) -> None:
         """Delete an object and what belongs to it; one that is gone is no error."""
         where = {} if namespace is None else {"namespace": namespace}
-        with contextlib.suppress(NotThere), self.asking():
+        with contextlib.suppress(ObjectNotFound), self.asking():
             self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
     def remove(self, spec: PodsSpec) -> None:
@@ -242,7 +242,7 @@ class Cluster:
             time.sleep(0.1)
 
     def _is_there(self, namespace: str) -> bool:
-        with contextlib.suppress(NotThere), self.asking():
+        with contextlib.suppress(ObjectNotFound), self.asking():
             self._client.get(Namespace, namespace)
             return True
         return False
@@ -277,7 +277,7 @@ class Cluster:
         except httpx.HTTPStatusError as problem:
             code, message = problem.response.status_code, " ".join(str(problem).split())
             if code == _NOT_FOUND:
-                raise NotThere(f"{where}: {message}") from problem
+                raise ObjectNotFound(f"{where}: {message}") from problem
             text = {
                 _FORBIDDEN: f"no permission on {where}: {message}",
                 _UNAUTHORIZED: f"{where} does not accept the credentials of the kubeconfig",

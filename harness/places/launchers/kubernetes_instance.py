@@ -20,7 +20,7 @@ from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.process_tree import TICKS_PER_S
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.errors import HostError, TrialFailure
 from harness.formats.runtime_metrics import go_cpus, jvm_cpus
 from harness.model import (
@@ -41,7 +41,7 @@ from harness.places.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec
 from harness.places.launchers.kubernetes_pods import (
     EVENTS_OF_A_START,
     LOOK_EVERY_S,
-    Probed,
+    PodProbe,
     Prober,
     StartBoost,
     condition_moments,
@@ -80,7 +80,7 @@ class KubernetesInstance(Instance):
         endpoint: Endpoint,
         prober: Prober,
         kind: str,
-        whole: Watched,
+        whole: Subject,
     ) -> None:
         super().__init__(record, spec.folder, spec.grace_s, LocalHost())
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
@@ -239,7 +239,7 @@ class KubernetesInstance(Instance):
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
         uid = uid_of(pod)
-        probed = self._prober.pods.get(uid) or Probed()
+        probed = self._prober.pods.get(uid) or PodProbe()
         process, moments = probed.process, event_moments(events, uid)
         return PodRecord(
             name=name_of(pod),
@@ -333,7 +333,7 @@ class KubernetesHost(LocalHost):
         super().__init__()
         self.groups: dict[tuple[int, int], KubernetesInstance] = {}
 
-    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+    def resources(self, watched: Subject, *, pss: bool = True) -> ResourceReading:
         group = self.groups.get((watched.pid, watched.start_ticks))
         return super().resources(watched if group is None else group.whole, pss=pss)
 
@@ -341,7 +341,7 @@ class KubernetesHost(LocalHost):
         return _PodSampling(super().sampler(samples, machine, hz), self.groups)
 
     def first_answer(
-        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
+        self, endpoint: Endpoint, request: bytes, watched: Subject, launched: ClockReading, deadline_s: float
     ) -> Started:
         """Poll through the service's address, and wait until every pod serves and is reached through it. An address
         inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
@@ -370,10 +370,10 @@ class _PodSampling:
         self._inner, self._groups = inner, groups
         self.pace, self.stop = inner.pace, inner.stop
 
-    def add(self, role: str, watched: Watched) -> None:
+    def add(self, role: str, watched: Subject) -> None:
         group = self._groups.get((watched.pid, watched.start_ticks))
         watched = watched if group is None else group.whole
         self._inner.add(role, watched)
         first = (watched.pid, watched.start_ticks)
         for number, ids in enumerate((first, *watched.siblings), start=1) if watched.siblings else ():
-            self._inner.add(f"pod-{number}", Watched(*ids))
+            self._inner.add(f"pod-{number}", Subject(*ids))

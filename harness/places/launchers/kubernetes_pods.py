@@ -238,7 +238,7 @@ def uid_of(pod: Pod) -> str:
 
 
 @dataclass
-class Probed:
+class PodProbe:
     """What is known of one pod so far. Moments are on the monotonic clock. ``program_s``: when its process was first
     seen with the service's program, known to within ``program_gap_s`` before it."""
 
@@ -262,7 +262,7 @@ class Prober:
     expected: int
     port: int
     path: str
-    pods: dict[str, Probed] = field(default_factory=dict)
+    pods: dict[str, PodProbe] = field(default_factory=dict)
     ended_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -304,7 +304,7 @@ class Prober:
                 self._stop.wait(1.0 / LOOKS_PER_S)
         self.ended_s = time.monotonic()
 
-    def _probe(self, pod: Probed, address: str) -> None:
+    def _probe(self, pod: PodProbe, address: str) -> None:
         """Ask one pod until it answers; each has a thread, so that a slow one does not delay the others."""
         begun = last = time.monotonic()
         number = 0
@@ -318,14 +318,14 @@ class Prober:
             now_s = time.monotonic()
             pod.longest_gap_s, last = max(pod.longest_gap_s, now_s - last), now_s
 
-    def _find(self) -> Iterator[tuple[Probed, str]]:
+    def _find(self) -> Iterator[tuple[PodProbe, str]]:
         """Look for pods and their processes; yield those pods whose address has become known, with it."""
         now_s = time.monotonic()
         if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
             self._asked_s = now_s
             with contextlib.suppress(HostError):  # asked again at the next look
                 for uid in self.wanted():
-                    self.pods.setdefault(uid, Probed())
+                    self.pods.setdefault(uid, PodProbe())
         left = [uid for uid, pod in self.pods.items() if pod.process is None or pod.process.address is None]
         seen = self.look(left)
         before_s, self._looked_s = self._looked_s, time.monotonic()

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from harness.agent.files import file_sha256
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.errors import HostError, RematchError
 from harness.model import CpuProfile, Frozen, Implementation, Request, Toolchain
 from harness.model.endpoint import Endpoint
@@ -227,8 +227,8 @@ def _complaint(host: MeasuringHost, command: Command) -> str:
     return " ".join(text.decode(errors="replace").split())[:300] or "nothing on stderr"
 
 
-def _watched(process: Process) -> Watched:
-    return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
+def _watched(process: Process) -> Subject:
+    return Subject(process.pid, process.start_ticks, process.cpu_at_launch_s)
 
 
 def raw_request(request: Request, endpoint: Endpoint) -> bytes:

@@ -256,7 +256,7 @@ SAME_MACHINE = "what it would do on CPUs of its own: service and load generator 
 COLD = "how a warm service does: a JVM may need more than this minute"
 
 
-class Tried(Frozen):
+class MinuteOfLoad(Frozen):
     """What one minute showed."""
 
     url: str
@@ -280,7 +280,7 @@ def cannot_tell(target: Target) -> tuple[str, ...]:
 
 def try_target(
     target: Target, root: Path, *, seconds: int = SECONDS, progress: Callable[[str], None] = lambda _: None
-) -> Tried:
+) -> MinuteOfLoad:
     """Ask, then load: closed with more and more users, then open with rates up to what that gave. ``seconds``: how long
     all of it should take; ``progress`` is called with what happens next. Raises InputError: nobody answers;
     RematchError: a load tool failed."""
@@ -288,7 +288,7 @@ def try_target(
     fitness = ask(target)
     limits = cannot_tell(target)
     if fitness.faults:
-        return Tried(url=target.url, cannot_tell=limits, fitness=fitness, warnings=fitness.warnings)
+        return MinuteOfLoad(url=target.url, cannot_tell=limits, fitness=fitness, warnings=fitness.warnings)
     generators = Generators(target, root, fitness.status)
     each_s = max(1, int((seconds - _FIT_S) / (len(USERS) + 1.5 * len(SHARES))))
     closed: list[Point] = []
@@ -301,7 +301,7 @@ def try_target(
     most = max((point.answered_per_s for point in closed), default=0.0)
     retained, kept_why = _kept_rate(opened, most)
     progress("asking once more")
-    return Tried(
+    return MinuteOfLoad(
         url=target.url,
         cannot_tell=limits,
         fitness=fitness,

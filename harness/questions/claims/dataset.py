@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.analysis.tables.schema import LEDGER
 from harness.definitions.claims import Reference, load_ledgers, load_not_then, references
-from harness.model.claim import NotThen
+from harness.model.claim import NoVerdictThen
 from harness.model.formatting import DASH, show
 from harness.project import find_root
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
@@ -164,7 +164,7 @@ def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
     }
 
 
-def _of_reason(source: str, reason: NotThen, sessions: Sessions) -> dict[str, Any]:
+def _of_reason(source: str, reason: NoVerdictThen, sessions: Sessions) -> dict[str, Any]:
     """Return the row of a source whose claims need no verdict of their time, with the numbers that say so."""
     measured, used = [], []
     for wanted in reason.rows:

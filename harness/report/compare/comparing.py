@@ -23,7 +23,7 @@ from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
 from harness.analysis.stats.inputs import Floats, judge_resolution
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, decide, default_margin
 from harness.errors import InputError
-from harness.formats.jtl_units import NOTHING_SAID, How
+from harness.formats.jtl_units import NOTHING_SAID, NumberStyle
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain, spoken, whole_percent
 from harness.report.compare.reading import read_run, runs_named
@@ -41,7 +41,7 @@ def compare_files(
     *,
     skip_s: float = 0.0,
     accept: Collection[str] = (),
-    how: How = NOTHING_SAID,
+    how: NumberStyle = NOTHING_SAID,
 ) -> Comparison:
     """Compare two arms of runs, B over A.
 

@@ -18,7 +18,7 @@ from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, qua
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.detect import JOIN, files_of_run, open_any
-from harness.formats.jtl_units import NOTHING_SAID, How
+from harness.formats.jtl_units import NOTHING_SAID, NumberStyle
 from harness.formats.run_parts import clock_jump
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
@@ -95,7 +95,7 @@ def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
     return results
 
 
-def read_run(files: RunFiles, *, skip_s: float = 0.0, how: How = NOTHING_SAID) -> Run:
+def read_run(files: RunFiles, *, skip_s: float = 0.0, how: NumberStyle = NOTHING_SAID) -> Run:
     """Read the files of one run.
 
     ``skip_s``: what to leave out at the beginning, such as a ramp. ``how``: of a JMeter file's ``elapsed``. Raises

@@ -14,7 +14,7 @@ from typing import Protocol
 import pytest
 
 from harness.agent.process_tree import ProcessReading, TreeReader
-from harness.agent.sampler import SLOW_HZ, Sampler, Watched
+from harness.agent.sampler import SLOW_HZ, Sampler, Subject
 from harness.tests.support.instances import eventually
 from harness.tests.support.puppet import Puppet, puppet_maker
 
@@ -30,7 +30,7 @@ MACHINE_COLUMNS = [
 class Bench(Protocol):
     """A sampler at work, which writes where ``Files`` says."""
 
-    def __call__(self, hz: float, **roles: Watched) -> AbstractContextManager[Sampler]: ...
+    def __call__(self, hz: float, **roles: Subject) -> AbstractContextManager[Sampler]: ...
 
 
 class Files:
@@ -74,7 +74,7 @@ def files(tmp_path: Path) -> Files:
 @pytest.fixture
 def bench(files: Files) -> Bench:
     @contextmanager
-    def make(hz: float, **roles: Watched) -> Iterator[Sampler]:
+    def make(hz: float, **roles: Subject) -> Iterator[Sampler]:
         sampler = Sampler(files.samples, files.machine, hz)
         for role, watched in roles.items():
             sampler.add(role, watched)

@@ -25,7 +25,7 @@ import pandas as pd
 import psutil
 
 from harness.agent.processes import read_stat
-from harness.agent.sampler import SLOW_HZ, Sampler, Watched
+from harness.agent.sampler import SLOW_HZ, Sampler, Subject
 from harness.errors import RematchError
 from harness.model.digits import plain
 from harness.project import find_root
@@ -176,7 +176,7 @@ def bench_sampler(root: Path) -> list[Ratio]:
     own, same, waking, n_missed = [], [], [], 0
     with tempfile.TemporaryDirectory(prefix="rematch-bench-") as name, two_processes() as pids:
         stats = [(pid, read_stat(pid)) for pid in pids]
-        watched = {f"process {pid}": Watched(pid=pid, start_ticks=s.start_ticks) for pid, s in stats if s}
+        watched = {f"process {pid}": Subject(pid=pid, start_ticks=s.start_ticks) for pid, s in stats if s}
         for _ in range(ROUNDS):
             cpu_s = time.process_time()
             sampler = Sampler(Path(name, "samples.csv"), Path(name, "machine.csv"), HZ)

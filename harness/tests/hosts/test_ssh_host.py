@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from harness.agent.processes import alive, read_stat
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.errors import HostError, InputError, OrphanError
 from harness.model import ClockReading
 from harness.places.hosts.base import Command, Host, now
@@ -172,7 +172,7 @@ def test_wrong_clocks_over_there_are_known_and_moments_come_on_ours(sshd: Sshd, 
         there = host.open_folder(ours)
         sampler = host.sampler(there / "samples.csv", there / "machine.csv", 50.0)
         process = host.spawn(Command(argv=("sleep", "300"), folder=there))
-        watched = Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
+        watched = Subject(process.pid, process.start_ticks, process.cpu_at_launch_s)
         sampler.add("service", watched)
         reading = host.resources(watched)
         assert eventually(lambda: b"service" in host.read(there / "samples.csv"))

@@ -33,8 +33,8 @@ from harness.places.launchers.kubernetes import (
 from harness.places.launchers.kubernetes_cluster import Cluster, PodsSpec, objects_of
 from harness.places.launchers.kubernetes_instance import with_runtime_cpus
 from harness.places.launchers.kubernetes_pods import (
+    PodProbe,
     PodProcess,
-    Probed,
     Prober,
     StartBoost,
     connected_through,
@@ -202,7 +202,7 @@ WAITING = {
 
 def prober(spec: PodsSpec, **processes: PodProcess) -> Prober:
     made = Prober(wanted=tuple, look=lambda _uids: {}, expected=spec.replicas, port=1, path="/")
-    made.pods.update({uid: Probed(process=process) for uid, process in processes.items()})
+    made.pods.update({uid: PodProbe(process=process) for uid, process in processes.items()})
     return made
 
 
@@ -236,7 +236,7 @@ def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, cloc
     probed, asked = prober(spec, a=PodProcess(1, 0, None)), list[str]()
 
     def scaled() -> dict[str, Any]:
-        probed.pods.update({uid: Probed(process=PodProcess(2, 0, None)) for uid in "bc"})
+        probed.pods.update({uid: PodProbe(process=PodProcess(2, 0, None)) for uid in "bc"})
         return {"kind": "Scale", "metadata": {"name": "one"}}
 
     api = knowing(tmp_path, {f"GET {PODS}": listed(pod("a")), f"PATCH {DEPLOYMENT}/scale": scaled}, asked)

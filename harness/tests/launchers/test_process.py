@@ -136,7 +136,7 @@ def test_children_that_left_their_process_group_end_with_the_control_group(proje
 
 @needs_groups
 def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() -> None:
-    alive = cgroup.cgroup.make_group(PARENTS, cpus=None, memory_bytes=2**26)
+    alive = cgroup.make_group(PARENTS, cpus=None, memory_bytes=2**26)
     try:
         code = (
             "import os, harness.places.launchers.cgroup as g\n"

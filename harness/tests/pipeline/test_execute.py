@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline import StageFailed, StageParameters, run
-from harness.pipeline.execute import Progress, UnderWay, may_begin
+from harness.pipeline.execute import Progress, RunningStage, may_begin
 from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
 from harness.tests.support.available import only_in_ci, patient
@@ -93,11 +93,11 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., St
     monkeypatch.setattr("harness.pipeline.execute._LOOK_EVERY_S", 0.02)
 
     def make(**sources: str) -> StagePlan:
-        def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
+        def begin(plan: StagePlan, stage: PlannedStage) -> RunningStage:
             log = plan.results / f"{stage.name}.log"
             log.write_text(f"{stage.name} broke")
             child = subprocess.Popen(["/bin/sh", "-c", sources[stage.name]], cwd=tmp_path)
-            return UnderWay(stage=stage, child=child, output=log.with_suffix(".ipynb"), log=log)
+            return RunningStage(stage=stage, child=child, output=log.with_suffix(".ipynb"), log=log)
 
         monkeypatch.setattr("harness.pipeline.execute.begin", begin)
         for name in sources:

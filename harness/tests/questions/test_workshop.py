@@ -49,7 +49,12 @@ TRAPS = {
 
 #: Each unit as a teacher, and again as a student.
 AS_BOTH = [
-    pytest.param(stem, kind, id=f"{stem}-{kind}", marks=only_in_ci("each unit twice") if kind == "open" and place else ())
+    pytest.param(
+        stem,
+        kind,
+        id=f"{stem}-{kind}",
+        marks=only_in_ci("each unit twice") if kind == "open" and place else (),
+    )
     for place, stem in enumerate(BOOKS)
     for kind in ("open", "right")
 ]

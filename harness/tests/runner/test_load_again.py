@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.analysis.tables.runtime_columns import warm_up_columns
 from harness.measure.runner.load_phase import CALLS, counts_of
 from harness.measure.session import measure, prepare
@@ -45,7 +45,7 @@ class CompilingHost(LocalHost):
         self._n_loads = n_loads
         self._n_boundaries: dict[int, int] = {}
 
-    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+    def resources(self, watched: Subject, *, pss: bool = True) -> ResourceReading:
         self._n_boundaries[watched.pid] = self._n_boundaries.get(watched.pid, 0) + pss
         n_over = (self._n_boundaries[watched.pid] - 1) // 2
         n_loads = self._n_loads[list(self._n_boundaries).index(watched.pid)]

@@ -18,7 +18,7 @@ import pytest
 
 from harness import model
 from harness.agent.platforms import usable_cpus
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 from harness.loadgen.base import LoadSpec
 from harness.measure.runner import Limits
 from harness.measure.runner.outcome import judge_load, trial_flags
@@ -134,7 +134,7 @@ def test_a_service_that_is_never_ready_times_out(slow: dict[str, model.TrialReco
 
 
 def test_a_signal_after_the_launch_leaves_no_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(instance: Instance) -> Watched:
+    def interrupted(instance: Instance) -> Subject:
         assert instance.exited() is None
         raise KeyboardInterrupt
 

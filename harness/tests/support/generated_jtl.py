@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from harness.formats.detect import files_of_run
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_units import How
+from harness.formats.jtl_units import NumberStyle
 from harness.report.analyse import read_files, report_table
 from harness.report.result import QUANTILES, Report
 
@@ -169,5 +169,5 @@ def change_rows(path: Path, change: Callable[[int, dict[str, str]], None]) -> No
 def report_file(
     path: Path, gc_log: GcLog | None = None, *, quantiles: Mapping[str, float] = QUANTILES, **how: Any
 ) -> Report:
-    """Read a file and report on it; ``how``: its numbers are written, as of ``How``."""
-    return report_table(read_files(files_of_run(path), How(**how)), gc_log, quantiles)
+    """Read a file and report on it; ``how``: its numbers are written, as of ``NumberStyle``."""
+    return report_table(read_files(files_of_run(path), NumberStyle(**how)), gc_log, quantiles)

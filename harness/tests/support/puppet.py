@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from harness.agent.processes import read_stat
-from harness.agent.sampler import Watched
+from harness.agent.sampler import Subject
 
 
 class Puppet:
@@ -26,7 +26,7 @@ class Puppet:
         stat = read_stat(self.process.pid)
         assert stat is not None
         self.pid, self.start_ticks = self.process.pid, stat.start_ticks
-        self.watched = Watched(pid=self.pid, start_ticks=self.start_ticks)
+        self.watched = Subject(pid=self.pid, start_ticks=self.start_ticks)
 
     def do(self, line: str) -> str:
         assert self.process.stdin is not None

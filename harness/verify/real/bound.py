@@ -23,11 +23,11 @@ from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.platforms import usable_cpus
 from harness.analysis.tables.bound import (
     HEADROOM_ENOUGH,
-    AroundIt,
-    Asked,
+    Facts,
+    HostUse,
     Part,
     PartName,
-    Seen,
+    Rates,
     what_bounds,
 )
 from harness.errors import RematchError
@@ -186,7 +186,7 @@ class Machinery:
                 time.sleep(wait_s)
         achieved_per_s = answered()
         ratio = None if echo_per_s is None else echo_per_s / max(achieved_per_s, 1.0)
-        asked = Asked(
+        asked = Rates(
             offered_per_s=rate_per_s,
             achieved_per_s=achieved_per_s,
             echo_per_s=echo_per_s,
@@ -247,7 +247,7 @@ class Machinery:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 
 
-def _between(before: Reading, after: Reading, kind: Kind, asked: Asked) -> Seen:
+def _between(before: Reading, after: Reading, kind: Kind, asked: Rates) -> Facts:
     """Return what was measured between two readings."""
     span_s = after[0].monotonic_s - before[0].monotonic_s
     cpus = {"service": kind.service, "generator": kind.generator, "backing": kind.database}
@@ -266,13 +266,13 @@ def _between(before: Reading, after: Reading, kind: Kind, asked: Asked) -> Seen:
         return None if first is None or last is None else max(0.0, last - first) / span_s
 
     busy, own = rate("total_cpu_s"), sum(part.cores or 0.0 for part in parts)
-    around = AroundIt(
+    around = HostUse(
         n_cpus=len(usable_cpus()),
         stolen_cores=rate("steal_s"),
         other_cores=None if busy is None else max(0.0, busy - own),
         idle_cores=rate("idle_s"),
     )
-    return Seen(parts=parts, asked=asked, around=around)
+    return Facts(parts=parts, asked=asked, around=around)
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def _waits_s(pid: int) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Stopped:
+class StoppedService:
     """A service that was stopped and continued, as the kernel and the client saw it: requests, stops, and when the
     client was late itself, in seconds on its monotonic clock."""
 
@@ -112,7 +112,7 @@ def sigstop(sims: int, seed: int) -> VerifyResult:
     return judged(stop_service(sims, seed), sims, seed)
 
 
-def stop_service(sims: int, seed: int) -> Stopped:
+def stop_service(sims: int, seed: int) -> StoppedService:
     """Stop and continue a real service ``sims`` times under load; raises as ``sigstop``."""
     rng = np.random.default_rng(seed)
     starts = EVERY_S * (np.arange(sims) + 1 + rng.uniform(0.1, 0.4, sims))
@@ -120,7 +120,7 @@ def stop_service(sims: int, seed: int) -> Stopped:
     with tempfile.TemporaryDirectory(prefix="rematch-sigstop-") as folder:
         binary = build_go_service("echo/go-raw", Path(folder) / "service", Surroundings(project=find_root()))
         with running_service(binary, "/") as (process, port):
-            stopped = Stopped(process.pid, RunQueue((process.pid, os.getpid())))
+            stopped = StoppedService(process.pid, RunQueue((process.pid, os.getpid())))
             try:
                 with stopped.queue:
                     asyncio.run(_run(stopped, port, starts, lengths))
@@ -129,7 +129,7 @@ def stop_service(sims: int, seed: int) -> Stopped:
     return stopped
 
 
-def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
+def judged(stopped: StoppedService, sims: int, seed: int) -> VerifyResult:
     """Hold what stall detection finds against the stops that were made."""
     start_s = np.array([start for start, _ in stopped.rows])
     latency_s = np.array([end - start for start, end in stopped.rows])
@@ -156,19 +156,19 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     return cells.result()
 
 
-def _machine_made(stopped: Stopped, span: Span) -> bool:
+def _machine_made(stopped: StoppedService, span: Span) -> bool:
     """Return whether the service waited for a CPU, or the machine itself did, through half of the span or more."""
     waited_s = stopped.queue.waited_s(stopped.pid, *span)
     return max(waited_s, stopped.queue.waited_s(None, *span)) >= (span[1] - span[0]) / 2
 
 
-def _client_made(stopped: Stopped, span: Span) -> bool:
+def _client_made(stopped: StoppedService, span: Span) -> bool:
     """Return whether the client sent late in the span, or waited for a CPU through half of it or more."""
     late = any(low <= span[1] and span[0] <= high for low, high in stopped.late)
     return late or stopped.queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
 
 
-async def _run(stopped: Stopped, port: int, starts: Floats, lengths: Floats) -> None:
+async def _run(stopped: StoppedService, port: int, starts: Floats, lengths: Floats) -> None:
     pool = _Pool(port)
     await pool.open(int(RATE_PER_S * LONGEST_S * 1.5))
     began = time.monotonic()
@@ -190,7 +190,7 @@ async def _run(stopped: Stopped, port: int, starts: Floats, lengths: Floats) -> 
     pool.close()
 
 
-async def _stop_and_go(stopped: Stopped, starts: Floats, lengths: Floats) -> None:
+async def _stop_and_go(stopped: StoppedService, starts: Floats, lengths: Floats) -> None:
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         await asyncio.sleep(max(0.0, start - time.monotonic()))
         os.kill(stopped.pid, signal.SIGSTOP)

@@ -14,11 +14,11 @@ from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
-from harness.agent.sampler import SamplerSummary, Watched
+from harness.agent.sampler import SamplerSummary, Subject
 from harness.errors import HostError
 from harness.model import ClockReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.places.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
+from harness.places.hosts.base import Command, Completed, Exit, StopSignal, now, run_words
 from harness.places.hosts.local import order_of
 from harness.places.hosts.measuring import MeasuringHost, SpeedMeter, Started
 from harness.places.hosts.ssh.agent import start_agent
@@ -79,7 +79,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
     def read(self, path: Path, last_bytes: int | None = None) -> bytes:
         return base64.b64decode(self._ask("read", path=str(path), last_bytes=last_bytes)["content"])
 
-    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+    def resources(self, watched: Subject, *, pss: bool = True) -> ResourceReading:
         answer = TreeResources(**self._ask("resources", watched=asdict(watched), pss=pss))
         reading = as_reading(answer)
         return reading.model_copy(update={"at": taken_off(self.offset, reading.at)})
@@ -98,7 +98,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         return SpeedMeter(lambda: self._ask("speed_stop", meter=number)["read"])
 
     def first_answer(
-        self, endpoint: Endpoint, request: bytes, watched: Watched, launched: ClockReading, deadline_s: float
+        self, endpoint: Endpoint, request: bytes, watched: Subject, launched: ClockReading, deadline_s: float
     ) -> Started:
         answer = self._ask(
             "first_answer",
@@ -222,7 +222,7 @@ class SshProcess:
 
     def __init__(self, ask: Callable[..., Any], spawned: dict[str, Any], offset: HostClock) -> None:
         self._ask = ask
-        self._stopped: Stopped | None = None
+        self._stopped: Exit | None = None
         self._cpu_s: float | None = None
         self._exit_code: int | None = None
         self.pid: int = spawned["pid"]
@@ -246,11 +246,11 @@ class SshProcess:
         """As of the last ``wait``: no question of its own, the runner waits many times a second."""
         return self._cpu_s
 
-    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Stopped:
+    def stop(self, grace_s: float, first: StopSignal = "SIGTERM") -> Exit:
         if self._stopped is None:
             answer = self._ask("stop", pid=self.pid, grace_s=grace_s, first=first)
             self._cpu_s = answer.pop("cpu_s") or self._cpu_s
-            self._stopped = Stopped(**answer)
+            self._stopped = Exit(**answer)
             self._exit_code = self._stopped.exit_code
         return self._stopped
 
@@ -262,7 +262,7 @@ class SshSampling:
         self._ask, self._number = ask, number
         self._summary: SamplerSummary | None = None
 
-    def add(self, role: str, watched: Watched) -> None:
+    def add(self, role: str, watched: Subject) -> None:
         self._ask("sampler_add", sampler=self._number, role=role, watched=asdict(watched))
 
     def pace(self, hz: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.analysis.tables import runtime_columns as module
-from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, PartName, Seen, what_bounds
+from harness.analysis.tables.bound import Connections, Facts, HostUse, Part, PartName, Rates, what_bounds
 from harness.analysis.tables.runtime_columns import request_columns, with_age
 from harness.model import Bound, TrialRecord
 from harness.model.trial import pod_metrics_file
@@ -133,15 +133,15 @@ def test_in_pods_compiling_is_an_average_and_one_of_several_is_not_asked(session
     assert module.compiled_s(session, record.model_copy(update={"instance": three})) is None
 
 
-CLOSED = Asked(achieved_per_s=1_000.0, users=100)
-KEPT = Asked(offered_per_s=500.0, achieved_per_s=499.0)
-ECHO = Asked(achieved_per_s=4_000.0, echo_per_s=4_500.0, headroom_ratio=1.125, users=100)
+CLOSED = Rates(achieved_per_s=1_000.0, users=100)
+KEPT = Rates(offered_per_s=500.0, achieved_per_s=499.0)
+ECHO = Rates(achieved_per_s=4_000.0, echo_per_s=4_500.0, headroom_ratio=1.125, users=100)
 #: An echo service that kept the rate no better, that kept it, and one that answered far more.
-ALIKE = Asked(offered_per_s=1_000.0, achieved_per_s=700.0, echo_per_s=800.0)
-REACHED = Asked(offered_per_s=1_000.0, achieved_per_s=990.0, echo_per_s=800.0)
-BETTER = Asked(offered_per_s=134.0, achieved_per_s=20.0, echo_per_s=74.0)
-BUSY, HALF_IDLE = AroundIt(n_cpus=2, idle_cores=0.02), AroundIt(n_cpus=2, idle_cores=1.0)
-DISKS = AroundIt(n_cpus=4, waited_for_disks=0.6)
+ALIKE = Rates(offered_per_s=1_000.0, achieved_per_s=700.0, echo_per_s=800.0)
+REACHED = Rates(offered_per_s=1_000.0, achieved_per_s=990.0, echo_per_s=800.0)
+BETTER = Rates(offered_per_s=134.0, achieved_per_s=20.0, echo_per_s=74.0)
+BUSY, HALF_IDLE = HostUse(n_cpus=2, idle_cores=0.02), HostUse(n_cpus=2, idle_cores=1.0)
+DISKS = HostUse(n_cpus=4, waited_for_disks=0.6)
 WAITING = Connections(n_active=95.0, n_in_use=96.0, n_waiting_for_lock=0.0)
 LOCKED = Connections(n_active=10.0, n_in_use=10.0, n_waiting_for_lock=9.0, at_most=10)
 POOL = Connections(n_active=8.0, n_in_use=9.8, n_waiting_for_lock=0.0, at_most=10)
@@ -165,8 +165,8 @@ def database(cores: float, cpu: int) -> Part:
     return part("backing", cores, cpu)
 
 
-def bound(*parts: Part, asked: Asked = CLOSED, around: AroundIt | None = None, **more: Any) -> Bound:
-    return what_bounds(Seen(parts=parts, asked=asked, around=around or AroundIt(n_cpus=4), **more))
+def bound(*parts: Part, asked: Rates = CLOSED, around: HostUse | None = None, **more: Any) -> Bound:
+    return what_bounds(Facts(parts=parts, asked=asked, around=around or HostUse(n_cpus=4), **more))
 
 
 @pytest.mark.parametrize(
@@ -189,14 +189,14 @@ def bound(*parts: Part, asked: Asked = CLOSED, around: AroundIt | None = None, *
         ((service(0.4, 0, 1), load(0.6, 0, 1)), {"asked": KEPT, "around": HALF_IDLE}, "offered", ""),
         ((service(0.6), load(0.6, 0, machine="load")), {"asked": KEPT}, "offered", ""),  # equal numbers elsewhere
         # what others took
-        ((service(0.3), load(0.6)), {"around": AroundIt(n_cpus=2, stolen_cores=0.4)}, "machine", ""),
-        ((service(0.3), load(0.6)), {"around": AroundIt(n_cpus=2, other_cores=0.4)}, "machine", ""),
-        ((service(0.82), load(0.5)), {"around": AroundIt(n_cpus=2, stolen_cores=0.01, other_cores=0.04)}, "unknown", ""),
+        ((service(0.3), load(0.6)), {"around": HostUse(n_cpus=2, stolen_cores=0.4)}, "machine", ""),
+        ((service(0.3), load(0.6)), {"around": HostUse(n_cpus=2, other_cores=0.4)}, "machine", ""),
+        ((service(0.82), load(0.5)), {"around": HostUse(n_cpus=2, stolen_cores=0.01, other_cores=0.04)}, "unknown", ""),
         # of what the hypervisor left, on each CPU in proportion to its use
-        ((service(0.75), load(0.4)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "service", "0.75 of 1.00 CPUs, of which the hypervisor left 0.80"),
-        ((service(0.4), load(0.75)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "generator", ""),
-        ((service(0.3), load(0.1)), {"around": AroundIt(n_cpus=2, stolen_cores=1.2)}, "machine", ""),
-        ((service(0.45), load(0.3, 0)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "machine", ""),
+        ((service(0.75), load(0.4)), {"around": HostUse(n_cpus=2, stolen_cores=0.3)}, "service", "0.75 of 1.00 CPUs, of which the hypervisor left 0.80"),
+        ((service(0.4), load(0.75)), {"around": HostUse(n_cpus=2, stolen_cores=0.3)}, "generator", ""),
+        ((service(0.3), load(0.1)), {"around": HostUse(n_cpus=2, stolen_cores=1.2)}, "machine", ""),
+        ((service(0.45), load(0.3, 0)), {"around": HostUse(n_cpus=2, stolen_cores=0.3)}, "machine", ""),
         # the generator against the echo service
         ((service(0.4), load(0.3)), {"asked": ECHO}, "generator", ""),
         ((service(0.4), load(0.3)), {"asked": ALIKE}, "generator", ""),
@@ -217,12 +217,12 @@ def bound(*parts: Part, asked: Asked = CLOSED, around: AroundIt | None = None, *
         ((service(0.55), load(0.42, 0)), {"n_arms": 2}, "service", "of 1 CPU of its arm the service used 0.55 and the"),
         ((service(0.42), load(0.55, 0)), {"n_arms": 2}, "generator", ""),
         ((service(0.55), load(0.42, 0)), {}, "machine", ""),
-        ((service(0.45), load(0.3, 0)), {"n_arms": 1, "around": AroundIt(n_cpus=2, other_cores=0.2)}, "service",
+        ((service(0.45), load(0.3, 0)), {"n_arms": 1, "around": HostUse(n_cpus=2, other_cores=0.2)}, "service",
          "others took 0.20 of them"),
-        ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": AroundIt(n_cpus=2, other_cores=0.4)}, "service",
+        ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": HostUse(n_cpus=2, other_cores=0.4)}, "service",
          "others took 0.20 of them"),
         ((service(0.45), load(0.3, 0)), {"n_arms": 2}, "unknown", ""),
-        ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": AroundIt(n_cpus=2, other_cores=1.7)}, "machine", ""),
+        ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": HostUse(n_cpus=2, other_cores=1.7)}, "machine", ""),
     ],
 )  # fmt: skip
 def test_what_bounds_is_named(parts: tuple[Part, ...], more: dict[str, Any], by: str, why: str) -> None:
@@ -231,6 +231,6 @@ def test_what_bounds_is_named(parts: tuple[Part, ...], more: dict[str, Any], by:
 
 
 def test_shares_are_those_of_what_each_may_use() -> None:
-    verdict = bound(service(0.97), load(0.5), around=AroundIt(n_cpus=2, stolen_cores=0.4))
+    verdict = bound(service(0.97), load(0.5), around=HostUse(n_cpus=2, stolen_cores=0.4))
     assert (verdict.service_share, verdict.generator_share, verdict.machine_share) == (0.97, 0.5, 0.2)
     assert bound(service(None), load(0.1)).service_share is None
