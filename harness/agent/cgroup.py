@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from harness.agent.process_tree import ProcessReading
+from typing import Any, NamedTuple
 
 #: What is read of version 1. Version 2 has one hierarchy for all controllers, which goes by an empty name.
 _CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
@@ -21,9 +18,11 @@ _BEFORE_OPTIONS = 5
 LONGEST_NUMBER = 20
 
 
-def read_folders(folders: dict[str, Path], process: ProcessReading | None = None) -> dict[str, Any]:
+def read_folders(
+    folders: dict[str, Path], *, rss_bytes: int | None = None, process_cpu_s: float | None = None
+) -> dict[str, Any]:
     """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2. Return the fields of
-    ``model.GroupReading``."""
+    ``model.GroupReading``; the others are of its process."""
     v2 = "" in folders
 
     def text(controller: str, name: str) -> str:
@@ -41,8 +40,8 @@ def read_folders(folders: dict[str, Path], process: ProcessReading | None = None
         "cpu_s": None if used is None else used / (1e6 if v2 else 1e9),
         "n_throttled": limited.n_throttled if limited else None,
         "throttled_s": limited.throttled_s if limited else None,
-        "rss_bytes": process.rss_bytes if process else None,
-        "process_cpu_s": process.cpu_s if process else None,
+        "rss_bytes": rss_bytes,
+        "process_cpu_s": process_cpu_s,
     }
 
 

@@ -327,7 +327,11 @@ def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> dict[str, 
         return None
     reading = reader.read()
     reader.close()
-    return read_folders(folders, reading) if folders else None
+    if not folders:
+        return None
+    if reading is None:
+        return read_folders(folders)
+    return read_folders(folders, rss_bytes=reading.rss_bytes, process_cpu_s=reading.cpu_s)
 
 
 def run_queue_wait_s(pid: int) -> float | None:

@@ -169,8 +169,8 @@ def _keep_rate(*arms: pd.DataFrame) -> bool:
 
 def _busy_or_not(arm: pd.DataFrame) -> pd.Series:
     """Return what bounded each trial, with the rate in place of a service that kept it."""
-    offered = arm.get(OFFERED, pd.Series(np.nan, index=arm.index)).astype("float64")
-    keeps = (arm["bound_by"] == "service") & (arm[RATE] >= STEADY_SHARE * offered)
+    rates = arm.reindex(columns=[RATE, OFFERED]).astype("float64")
+    keeps = (arm["bound_by"] == "service") & (rates[RATE] >= STEADY_SHARE * rates[OFFERED])
     return arm["bound_by"].mask(keeps, "offered")
 
 
