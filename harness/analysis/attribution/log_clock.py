@@ -267,6 +267,9 @@ SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_
 
 def throttling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
     """Return when the service's group was denied CPU, epoch seconds. Raises InputError: why it is not known."""
+    instance = record.instance
+    if instance is not None and (instance.container or (instance.limits and instance.limits.enforced_by)):
+        raise InputError("the service has a control group of its own, and machine.csv none but the harness's")
     at, n, denied_s = _readings(session, record, "machine.csv", "n_throttled", "throttled_s")
     try:
         spans = tuple(throttle_spans(list(zip(at.tolist(), map(int, n.tolist()), strict=True))))

@@ -23,7 +23,7 @@ from harness.formats.jfr_json import read_jfr_json
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection
 from harness.measure.runner.snapshots import keep_recording
-from harness.model import ClockReading, DuetRecord, HostClock, TrialRecord
+from harness.model import ClockReading, DuetRecord, HostClock, LimitsRecord, TrialRecord
 from harness.places.hosts.base import Command
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.arguments import recording_flags
@@ -210,6 +210,11 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_a_denied_cpu_is_bounded(tm
     assert gone.n_pauses is None and gone.refused is not None and gone.without_pauses == ()
     assert "p99" in gone.tail  # the generator's log is still there
     assert gone.most_beside["p99"]["cgroup_throttle"] > 0
+    assert record.instance is not None  # what is read of the harness's groups says nothing of another one
+    limits = LimitsRecord(enforced_by="cgroup v1", cpu_quota=0.25, memory_limit_bytes=2**28)
+    limited = record.model_copy(update={"instance": record.instance.model_copy(update={"limits": limits})})
+    with pytest.raises(InputError, match="a control group of its own"):
+        log_clock.throttling(session, limited)
     path.with_name("gc.log").write_text("no log at all\n")
     assert "no log of a JVM" in (log_clock.service_log(session, record).refused or "")
 
