@@ -19,6 +19,7 @@ from harness.analysis.attribution.event_matching import peak_causes
 from harness.analysis.attribution.spans import joined
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
+from harness.analysis.stats.pairing import counting
 from harness.publish.figures.style import FAINT, PAGE_INCHES, log_scale
 from harness.rows.drawing import page
 from harness.rows.results import fact, of_estimate
@@ -63,8 +64,11 @@ CAUSES: Mapping[str, tuple[str, str, str, str]] = {
 _SEEN_APART = 600
 
 
-def attribute(session: Session) -> tuple[TrialAttribution, ...]:
+def attribute(session: Session, trials: pd.DataFrame | None = None) -> tuple[TrialAttribution, ...]:
     """Return every counted trial with single requests, its tail taken apart; none: nothing was measured.
+
+    ``trials``: of the session, default: as it left out some. A share of a tail does not depend on the speed of the CPUs,
+    so that all trials of a session beside busy neighbours can be given (``beside_neighbours``).
 
     Requests begun while generator and service still settled are left out, as everywhere: their latency is that of two
     programs that warm up, and it would be all there is to explain.
@@ -72,7 +76,8 @@ def attribute(session: Session) -> tuple[TrialAttribution, ...]:
     if (evidence := session.evidence) is None:
         return ()
     attributed = []
-    for row in records(session.counted[["session_id", "trial_id"]]):
+    counted = session.counted if trials is None else counting(trials)
+    for row in records(counted[["session_id", "trial_id"]]):
         requests = evidence.requests(row["session_id"], row["trial_id"])
         if requests is not None and int(requests["ok"].sum()) > 1:
             attributed.append(attribute_trial(evidence.folder(row["session_id"]), row["trial_id"], requests))
