@@ -47,7 +47,7 @@ _SHORT = {
     Verdict.EQUIVALENT: "equivalent",
     Verdict.DIFFERENT_BUT_NEGLIGIBLE: "negligible",
     Verdict.INCONCLUSIVE: "undecided",
-    Verdict.NOT_ABOUT_SERVICES: "not about them",
+    Verdict.NOT_ABOUT_SERVICES: "no verdict",
 }
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 

@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     @property
     def words(self) -> str:
         """The verdict as a cell of a table has it."""
-        return self.replace("_", " ")
+        return "no verdict" if self is Verdict.NOT_ABOUT_SERVICES else self.replace("_", " ")
 
 
 class Support(StrEnum):

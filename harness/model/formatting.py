@@ -17,7 +17,7 @@ DASH = "–"
 #: Why there is no number, and the words of a verdict that was not reached: the paper leaves out what speaks of them.
 NOT_MEASURED, NOT_COMPARED = "not measured in this profile", "not compared with"
 #: Of a ratio that something else than the services bounded.
-NOT_ABOUT = "not about the services"
+NOT_ABOUT = Verdict.NOT_ABOUT_SERVICES.words
 #: unit -> steps of (smallest magnitude, factor, name); the last one that fits is taken
 _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "s": ((0.0, 1e6, "µs"), (1e-3, 1e3, "ms"), (1.0, 1.0, "s"), (600.0, 1 / 60, "min")),
@@ -109,6 +109,6 @@ def verdict_words(
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin or 0)}) to",
         Verdict.INCONCLUSIVE: f"{'by so few blocks ' if few else ''}not shown to differ from",
-        Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
+        Verdict.NOT_ABOUT_SERVICES: f"without a verdict{why}, and not compared with",
     }[verdict]
     return f"in {YOUNG} processes {words}" if young else words

@@ -107,7 +107,7 @@ def test_a_bundled_session_that_the_services_did_not_bound_names_no_winner(bundl
     throughput = text.split("\n\n")[1]
     assert "no verdict" in throughput
     assert not re.search(r"\b(better|worse|equivalent)\b", throughput.split("\n", 1)[1])
-    assert "not about the services: bound by" in in_one_line(text)
+    assert "no verdict: bound by" in in_one_line(text)
 
 
 def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:

@@ -193,7 +193,7 @@ RATE = VALUE.model_copy(update={"metric": "throughput_per_s"})
                 Above(),
                 3.0,
                 {"bound_by": "generator"},
-                "not about the services: bound by the generator",
+                "no verdict: bound by the generator",
             )
             for wanted in (RATIO, LEVELS, RATE)
         ),

@@ -71,10 +71,10 @@ def test_a_column_of_a_table_is_in_one_unit_and_a_missing_cell_is_a_dash() -> No
     )
     wide = pivot(rows, {"start.mean": "start", "speed.ratio": "speed", "speed.ratio:verdict": "verdict"})
     assert list(wide.columns) == ["start (ms)", "speed", "verdict"] and list(wide.index) == ["Go", "A", "B"]
-    assert list(wide.loc["A"]) == ["1,020 (900 to 1,200)", "2.00 (1.90 to 2.10)", "not about the services"]
+    assert list(wide.loc["A"]) == ["1,020 (900 to 1,200)", "2.00 (1.90 to 2.10)", "no verdict"]
     assert list(wide.loc["B"]) == ["–", "–", "–"]
     assert notes(rows)[:2] == [
-        "Not about the services, so without a verdict: A (bound by the generator).",
+        "No verdict, since something else than the services decided: A (bound by the generator).",
         "– B: it never answered.",
     ]
 
