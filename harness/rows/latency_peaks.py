@@ -67,8 +67,8 @@ _SEEN_APART = 600
 def attribute(session: Session, trials: pd.DataFrame | None = None) -> tuple[TrialAttribution, ...]:
     """Return every counted trial with single requests, its tail taken apart; none: nothing was measured.
 
-    ``trials``: of the session, default: as it left out some. A share of a tail does not depend on the speed of the CPUs,
-    so that all trials of a session beside busy neighbours can be given (``beside_neighbours``).
+    ``trials``: of the session; default: those that it did not leave out. A share of a tail does not depend on the speed
+    of the CPUs, so that all trials of a session beside busy neighbours can be given (``beside_neighbours``).
 
     Requests begun while generator and service still settled are left out, as everywhere: their latency is that of two
     programs that warm up, and it would be all there is to explain.

@@ -134,7 +134,8 @@ def notes(rows: pd.DataFrame) -> list[str]:
     """Return what must stand below a table: why ratios have no verdict or cells no value, margins, exclusions."""
     refused = rows[rows["verdict"] == Verdict.NOT_ABOUT_SERVICES].groupby("why", sort=False)
     lines = [
-        f"No verdict, since something else than the services decided: {_names(some)} ({why})." for why, some in refused
+        f"No verdict, since something else than the services decided: {_names(some)} ({why})."
+        for why, some in refused
     ]
     missing = rows[rows["value"].isna() & rows["why"].notna()].groupby("why", sort=False)
     lines += [f"{DASH} {_names(some)}: {why}." for why, some in missing]
