@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second computation of what the abstract prints and of latencies, from bundled archives, by no code of the harness.
+"""A second computation of ratios that abstract and README print, from bundled archives and by no code of the harness.
 
 ``python -m harness.tests.support.second_computation`` takes from a build only the names of the trials behind a number.
 Requests come from what wrk and JMeter printed, CPU time from the counter that the service itself publishes before and
-after the load, latencies from metronome's counts, means, ratios and Student's interval from the formulas. Exit status 1:
+after the load, latencies from metronome's counts, ratios and Student's interval from the formulas. Exit status 1:
 a number differs.
 """
 
@@ -27,8 +27,6 @@ from scipy import stats
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILT = ROOT / "paper" / "generated" / "values.json"
-#: The latencies, cited or not.
-LATENCIES = BUILT.with_name("46-strings-latency.json")
 #: Question's key of a ratio -> metric. Every variant below it is computed.
 RATIOS = {
     "strings_warm.throughput.ratio.": "throughput", "strings_warm.cpu.ratio.": "cpu",
@@ -36,15 +34,9 @@ RATIOS = {
     "strings_ladder.cpu.ratio.": "cpu at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
     "strings_then_now.article.ratio.": "throughput by JMeter", "strings_then_now.warm.ratio.": "throughput at equal speed",
-    "strings_latency.p50_80.ratio.": "latency p50", "strings_latency.p90_80.ratio.": "latency p90",
-    "strings_latency.p99_80.ratio.": "latency p99",
+    "strings_latency.p50_40.ratio.": "latency p50", "strings_latency.p50_80.ratio.": "latency p50",
+    "strings_latency.p90_40.ratio.": "latency p90",
 }  # fmt: skip
-#: Question's key of a mean -> metric. Every variant below it is computed.
-MEANS = {
-    f"strings_latency.{quantile}.mean.{load}.": f"latency {quantile}"
-    for quantile in ("p50", "p90", "p99")
-    for load in ("own_50", "own_90", "equal_80")
-}
 #: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load, and latencies are
 #: counted in whole microseconds.
 TOLERANCE = {"throughput": 0.001}
@@ -158,12 +150,7 @@ def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tu
         planned = next(t for t in archive(experiment, session)[0]["trials"] if t["trial_id"] == name)
         arm = planned["configuration"]["variant_name"]
         values.setdefault(planned["block"], {})[arm] = value_of(trial, metric)
-    return interval_of([arms[variant] / arms[reference] for arms in values.values() if len(arms) == 2])
-
-
-def interval_of(values: list[float]) -> tuple[float, float, float]:
-    """Return the geometric mean of values, one a block, with low and high of Student's 95 % interval."""
-    logs = [math.log(value) for value in values]
+    logs = [math.log(arms[variant] / arms[reference]) for arms in values.values() if len(arms) == 2]
     mean = statistics.fmean(logs)
     half = float(stats.t.ppf(0.975, len(logs) - 1)) * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
@@ -172,14 +159,6 @@ def interval_of(values: list[float]) -> tuple[float, float, float]:
 def differences() -> Iterator[tuple[str, float, float, float]]:
     """Yield key, published number, second computation and tolerance, of values and both ends."""
     built = json.loads(BUILT.read_text("utf-8"))
-    if LATENCIES.exists():
-        built |= json.loads(LATENCIES.read_text("utf-8"))["values"]
-    for prefix, metric in MEANS.items():
-        for key, entry in built.items():
-            if key.startswith(prefix) and entry["low"] is not None:
-                computed = interval_of([value_of(trial, metric) for trial in entry["inputs"]])
-                for end, second in zip(("value", "low", "high"), computed, strict=True):
-                    yield f"{key} {end}", entry[end], second, TOLERANCE.get(metric, 0.01)
     for prefix, metric in RATIOS.items():
         for key, entry in built.items():
             if not key.startswith(prefix) or not entry["inputs"] or entry["low"] is None:
