@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from harness.adopt.curl import RequestList, SentRequest, named
+from harness.adopt.curl import Call, RequestList, named
 from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
 from harness.adopt.requests import SERVED, read_requests, requests_of, usual_file
 from harness.adopt.running import DoesNotStart, Running, running_service
@@ -172,7 +172,7 @@ def _look(
 
 def _found_out(order: Order, running: Running) -> tuple[RequestList, str]:
     """Return what the service's own document says that it answers, else its root."""
-    documents = tuple(SentRequest(name=path, method="GET", path=path) for path in SERVED)
+    documents = tuple(Call(name=path, method="GET", path=path) for path in SERVED)
     for item, answer in zip(documents, running.ask(documents), strict=True):
         if isinstance(answer, Answer) and answer.status == 200:
             try:
@@ -181,7 +181,7 @@ def _found_out(order: Order, running: Running) -> tuple[RequestList, str]:
                 continue
             if listed.asked:
                 return listed, f"the service's own {item.path}"
-    candidates = named((SentRequest(name="", method="GET", path="/"),))
+    candidates = named((Call(name="", method="GET", path="/"),))
     (answer,) = running.ask(candidates)
     if not isinstance(answer, Answer) or not 200 <= answer.status < 400:
         raise InputError(

@@ -42,7 +42,7 @@ ALLOWED = "a URL, -X, -H, -d and the other options of data, --json, -G, -I, -u, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentRequest:
+class Call:
     """A request as it is sent. ``name``: of the case, unique in its list; ``path`` with its query."""
 
     name: str = ""
@@ -56,14 +56,14 @@ class SentRequest:
 class RequestList:
     """``left_out``: requests that were not taken, each with its reason; ``remarks``: what of others is not sent."""
 
-    asked: tuple[SentRequest, ...]
+    asked: tuple[Call, ...]
     left_out: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
 
-def named(requests: Iterable[SentRequest]) -> tuple[SentRequest, ...]:
+def named(requests: Iterable[Call]) -> tuple[Call, ...]:
     """Return the requests without repetitions, each with a name of its own made of method and path."""
-    result: dict[tuple[object, ...], SentRequest] = {}
+    result: dict[tuple[object, ...], Call] = {}
     names: set[str] = set()
     for item in requests:
         key = (item.method, item.path, item.body, *sorted(item.headers.items()))
@@ -87,7 +87,7 @@ def from_curl(text: str, file: Path) -> RequestList:
     Raises:
         InputError: names the line with an option or word that is not understood.
     """
-    asked: list[SentRequest] = []
+    asked: list[Call] = []
     remarks: list[str] = []
     for line, words in _commands(text, file):
         item = _request(words, file, line)
@@ -142,7 +142,7 @@ def _wrong(file: Path, line: int, problem: str, word: str | None, allowed: str =
     return InputError(problem, file=file, place=f"line {line}", found=word, allowed=allowed)
 
 
-def _request(words: list[str], file: Path, line: int) -> SentRequest:
+def _request(words: list[str], file: Path, line: int) -> Call:
     wrong = partial(_wrong, file, line)
     long = [name + ("=" if short.endswith(":") else "") for short, name in _SHORT.items()]
     try:
@@ -169,7 +169,7 @@ def _request(words: list[str], file: Path, line: int) -> SentRequest:
         implied["Accept-Encoding"] = "gzip, deflate"
     given = {name.lower() for name in headers}
     usual = "HEAD" if "head" in last else "GET" if body is None else "POST"
-    return SentRequest(
+    return Call(
         method=last.get("request", usual).upper(),
         path=(url.path or "/") + (f"?{query}" if query else ""),
         headers=headers | {name: value for name, value in implied.items() if name.lower() not in given},

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.adopt.curl import SentRequest
+from harness.adopt.curl import Call
 from harness.agent.http_exchange import Answer
 from harness.conformance import differences
 
@@ -33,7 +33,7 @@ class Recorded:
     ``repeatable``: it may be part of a load; ``note``: why less than everything is compared, or it is not repeatable.
     """
 
-    asked: SentRequest
+    asked: Call
     status: int
     headers: dict[str, str]
     text: str
@@ -84,7 +84,7 @@ class Recording:
 
 
 def record(
-    asked: Sequence[SentRequest],
+    asked: Sequence[Call],
     first: Sequence[Answer | str],
     again: Sequence[Answer | str],
     fresh: Sequence[Answer | str],
@@ -101,9 +101,7 @@ def record(
     return Recording(recorded=tuple(recorded), left_out=tuple(left))
 
 
-def _recorded(
-    asked: SentRequest, first: Answer | str, again: Answer | str, fresh: Answer | str
-) -> Recorded | str:
+def _recorded(asked: Call, first: Answer | str, again: Answer | str, fresh: Answer | str) -> Recorded | str:
     if isinstance(first, str) or isinstance(fresh, str):
         return first if isinstance(first, str) else str(fresh)
     if first.status >= 500:
@@ -135,7 +133,7 @@ def _recorded(
 
 
 def _compared(
-    asked: SentRequest, text: str | None, bodies: Sequence[bytes]
+    asked: Call, text: str | None, bodies: Sequence[bytes]
 ) -> tuple[str, tuple[str, ...], str | None]:
     """What of the bodies is compared, its volatile places, and why it is not all of it."""
     if asked.method == "HEAD":

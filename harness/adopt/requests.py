@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import yaml
 
-from harness.adopt.curl import RequestList, SentRequest, from_curl, named
+from harness.adopt.curl import Call, RequestList, from_curl, named
 from harness.definitions.strict_files import text_of
 from harness.errors import InputError
 
@@ -84,7 +84,7 @@ def _of_document(data: Any, file: Path) -> RequestList:
     servers = data.get("servers") or [{}]
     url = str(servers[0].get("url", "")) if isinstance(servers[0], Mapping) else ""
     prefix = "" if "{" in url else urlsplit(url).path.rstrip("/")
-    asked: list[SentRequest] = []
+    asked: list[Call] = []
     left: list[str] = []
     for path, item in paths.items():
         for method in _METHODS:
@@ -101,7 +101,7 @@ def _of_document(data: Any, file: Path) -> RequestList:
     return RequestList(asked=named(asked), left_out=tuple(left))
 
 
-def _request(data: Any, path: str, parameters: tuple[Any, ...]) -> SentRequest:
+def _request(data: Any, path: str, parameters: tuple[Any, ...]) -> Call:
     query: list[tuple[str, str]] = []
     headers: dict[str, str] = {}
     for entry in (_resolved(data, given) for given in parameters):
@@ -117,7 +117,7 @@ def _request(data: Any, path: str, parameters: tuple[Any, ...]) -> SentRequest:
             headers[name] = value
     if "{" in path:
         raise _Unresolved("a parameter of its path is not described")
-    return SentRequest(method="GET", path=path + (f"?{urlencode(query)}" if query else ""), headers=headers)
+    return Call(method="GET", path=path + (f"?{urlencode(query)}" if query else ""), headers=headers)
 
 
 def _value(data: Any, parameter: Mapping[str, Any], name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import psutil
 
-from harness.adopt.curl import SentRequest
+from harness.adopt.curl import Call
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Subject
 from harness.definitions import contract_of
@@ -51,7 +51,7 @@ class Running:
         """Return the names of its processes, the first one first."""
         return tuple(name for name, _ in _processes(self.instance.record.pid))
 
-    def ask(self, requests: tuple[SentRequest, ...]) -> tuple[Answer | str, ...]:
+    def ask(self, requests: tuple[Call, ...]) -> tuple[Answer | str, ...]:
         """Return the answer to each, asked in order over one connection; text: why there is none."""
         answers: list[Answer | str] = []
         endpoint = self.instance.endpoint

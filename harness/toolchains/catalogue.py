@@ -119,7 +119,7 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ToolNeed:
+class Entry:
     """A wanted tool. ``version``: pattern of its version. ``places``: patterns of the system (``/...``) or the project
     where it stands beside PATH; ``variable``: names its home; ``beside``: another program that it needs in its folder.
     ``by_setup``: set-up brings it into ``.tools`` or ``.venv``. ``pinned``: the version that set-up builds into
@@ -148,15 +148,15 @@ _TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
 )
 
 
-def _read_row(name: str, row: Mapping[str, Any]) -> ToolNeed:
+def _read_row(name: str, row: Mapping[str, Any]) -> Entry:
     fields: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else x for key, x in row.items()}
-    return ToolNeed(name=name, **fields)
+    return Entry(name=name, **fields)
 
 
 WANTED = tuple(_read_row(name, row) for name, row in _TABLE.items())
 
 
-def wanted(name: str) -> ToolNeed:
+def wanted(name: str) -> Entry:
     """Return the row of one tool. Raises KeyError: no such row; the message lists the names there are."""
     for row in WANTED:
         if row.name == name:
@@ -172,7 +172,7 @@ K6_VERSION, OHA_VERSION, VEGETA_VERSION, WRK2_VERSION = (
 )
 
 
-def how_to_get(row: ToolNeed, around: Surroundings) -> str:
+def how_to_get(row: Entry, around: Surroundings) -> str:
     """Return the one command that brings a tool on this machine."""
     if around.conda is not None and row.conda:
         return f"conda env update --prefix {around.conda} --file environment.yml"
@@ -251,9 +251,7 @@ def ask(
     return done.stdout.decode("utf-8", errors="replace")
 
 
-def as_tool(
-    row: ToolNeed, around: Surroundings, path: Path | None, version: str | None, state: State
-) -> Tool:
+def as_tool(row: Entry, around: Surroundings, path: Path | None, version: str | None, state: State) -> Tool:
     return Tool(
         name=row.name,
         path=path,

@@ -19,12 +19,12 @@ from .catalogue import (
     JMETER_VERSION,
     LATEX_FILES,
     WANTED,
+    Entry,
     JavaRuntime,
     Jdk,
     State,
     Surroundings,
     Tool,
-    ToolNeed,
     as_tool,
     ask,
     parse_version,
@@ -139,7 +139,7 @@ def find_latex(around: Surroundings) -> Tool:
     return as_tool(row, around, latexmk or pdflatex, f"without {lacking}", "incomplete")
 
 
-def _places(row: ToolNeed, around: Surroundings) -> Iterator[Path]:
+def _places(row: Entry, around: Surroundings) -> Iterator[Path]:
     """Yield where a program may stand: built by set-up, named by a variable, on PATH, in its usual folders."""
     if row.pinned is not None:
         yield around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
@@ -158,7 +158,7 @@ def _places(row: ToolNeed, around: Surroundings) -> Iterator[Path]:
         yield from (root / place for place in newest_first)
 
 
-def find_program(row: ToolNeed, around: Surroundings) -> Tool:
+def find_program(row: Entry, around: Surroundings) -> Tool:
     """Return the first program that is new enough; the newest that is not, when none is."""
     old: list[tuple[tuple[int, ...], Path, str]] = []
     jdks = find_jdks(around) if row.name == "maven" else ()  # it may not start with another

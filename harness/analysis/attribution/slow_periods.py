@@ -39,7 +39,7 @@ class Law:
         return np.asarray(-scipy.special.ndtri(chance))
 
 
-class OrdinaryRatios:
+class Baseline:
     """What is ordinary in one trial; ``ratio``: latency over the level of its moment, by start, shape (n,), n >= 3."""
 
     def __init__(self, ratio: FloatArray) -> None:
@@ -191,7 +191,7 @@ def slow_periods(
     """
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
-    ordinary = OrdinaryRatios(ratio[quiet])
+    ordinary = Baseline(ratio[quiet])
     log_ratio = np.log(ratio)
     of_quiet = log_ratio[quiet]
     spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
@@ -209,9 +209,7 @@ def slow_periods(
     ]
 
 
-def _scan(
-    start_s: FloatArray, width_s: float, n_slow: npt.NDArray[np.int64], usual: OrdinaryRatios
-) -> list[Stall]:
+def _scan(start_s: FloatArray, width_s: float, n_slow: npt.NDArray[np.int64], usual: Baseline) -> list[Stall]:
     """Return the windows of one width with too many slow requests; ``n_slow``: before each request, shape (n + 1,)."""
     every = ((start_s - float(start_s[0])) / width_s).astype(np.int64)  # ascending, as the starts are
     edges = np.append(np.flatnonzero(np.append(True, np.diff(every) > 0)), len(every))

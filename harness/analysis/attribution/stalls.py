@@ -17,7 +17,7 @@ import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.attribution.slow_periods import (
     ALPHA,
-    OrdinaryRatios,
+    Baseline,
     Stall,
     merged,
     slow_periods,
@@ -112,7 +112,7 @@ class _Trial:
         self.take_level(np.ones(len(self.start), dtype=bool))
         if not len(gaps.end):
             return []
-        alone = gaps.log_p_alone(OrdinaryRatios(self.ratio))
+        alone = gaps.log_p_alone(Baseline(self.ratio))
         bound = min(float(np.log(ALPHA / (len(self.start) - 1))), -1e-9)
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
@@ -124,7 +124,7 @@ class _Trial:
             calm = ~under_way_in(self.start, self.end, gaps.start[hit], gaps.drained()[hit])
             self.take_level(calm)
             usual = self.ratio[calm] if np.count_nonzero(calm) >= MIN_REQUESTS else self.ratio
-            log_p = gaps.log_p(OrdinaryRatios(usual), bound)
+            log_p = gaps.log_p(Baseline(usual), bound)
             before, hit = hit, log_p < bound
             if np.array_equal(before, hit):
                 break
@@ -150,13 +150,13 @@ class _Gaps:
         self.needed_s = end[self.gap] - trial.resolution_s - sent
         self.reached_s = start[self.gap] - sent
 
-    def log_p_alone(self, ordinary: OrdinaryRatios) -> FloatArray:
+    def log_p_alone(self, ordinary: Baseline) -> FloatArray:
         """Log of each gap's chance if every request were slow by itself only."""
         needed, reached = self._relative()
         each = ordinary.single.log_survival(needed) - ordinary.single.log_survival(reached)
         return np.bincount(self.gap, weights=each, minlength=len(self.end)).astype(np.float64)
 
-    def log_p(self, ordinary: OrdinaryRatios, bound: float) -> FloatArray:
+    def log_p(self, ordinary: Baseline, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
         log_p = self.log_p_alone(ordinary)
         chosen = log_p < bound

@@ -118,7 +118,7 @@ T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
-class ClusterLease:
+class Lease:
     """A running cluster, as a trial has it; one that is not wiped lives on when the trial is over."""
 
     clusters: Clusters
@@ -235,7 +235,7 @@ class Databases:
         self._rested: list[int] = []
         self.prepare = self._clusters.template
 
-    def start(self, need: BackingNeed, folder: Path) -> ClusterLease:
+    def start(self, need: BackingNeed, folder: Path) -> Lease:
         """See ``BackingSource.start``."""
         began = time.monotonic()
         key = f"{need.workload} {need.settings.model_dump_json()}"
@@ -248,7 +248,7 @@ class Databases:
             if key in self._lasting:
                 log_from = len(self._machine.read(self._lasting[key].log))
             cluster, server, login = self._revive(key, need)
-        lent = ClusterLease(
+        lent = Lease(
             clusters=self._clusters,
             cluster=cluster,
             server=server,

@@ -21,7 +21,7 @@ from harness.places.hosts.measuring import MeasuringHost
 from harness.toolchains import Tool, require_package
 
 if TYPE_CHECKING:
-    from harness.places.backing.postgres_database import ClusterLease, Databases
+    from harness.places.backing.postgres_database import Databases, Lease
     from harness.places.hosts.ssh.host import SshHost
 
 
@@ -71,7 +71,7 @@ class Postgres:
     def prepare(self, need: BackingNeed) -> None:
         self._databases.prepare(need)
 
-    def start(self, need: BackingNeed, folder: Path) -> ClusterLease:
+    def start(self, need: BackingNeed, folder: Path) -> Lease:
         """See ``BackingSource.start``."""
         return self._databases.start(need, folder)
 

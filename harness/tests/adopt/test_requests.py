@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.adopt.curl import SentRequest
+from harness.adopt.curl import Call
 from harness.adopt.recording import record
 from harness.adopt.requests import read_requests
 from harness.agent.http_exchange import Answer
@@ -125,7 +125,7 @@ components:
     assert [left.partition(":")[0] for left in found.left_out] == ["DELETE /items/{id}", "POST /items"]
 
 
-ASKED = SentRequest(name="get-a", method="GET", path="/a")
+ASKED = Call(name="get-a", method="GET", path="/a")
 
 
 def answer(body: str, status: int = 200) -> Answer:
@@ -150,7 +150,7 @@ def test_places_that_change_are_masked_and_all_others_are_held_against_the_answe
 
 def test_under_load_an_answer_is_compared_whole_or_by_its_status(tmp_path: Path) -> None:
     same = [answer('{\n "a": 3000.00\n}')]
-    other = SentRequest(name="get-b", method="GET", path="/b")
+    other = Call(name="get-b", method="GET", path="/b")
     changing = ([answer('{"n": 1}')], [answer('{"n": 2}')], [answer('{"n": 1}')])
     found = [*record([ASKED], same, same, same).recorded, *record([other], *changing).recorded]
     lines = "".join(f"{one.request_line('mix')}\n" for one in found)

@@ -18,7 +18,7 @@ from harness.model import BackingSettings
 from harness.places.backing import BackingNeed
 from harness.places.backing.postgres import MEMORY, base_folder, find_home, reachable, refuse_full
 from harness.places.backing.postgres_cluster import restore
-from harness.places.backing.postgres_database import ClusterLease
+from harness.places.backing.postgres_database import Lease
 from harness.places.backing.postgres_server import workers_in
 from harness.places.hosts.local import LocalHost
 from harness.tests.support.available import not_run, only_in_ci
@@ -62,7 +62,7 @@ def need(tmp_path: Path) -> BackingNeed:
 
 
 @pytest.fixture
-def service(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> ClusterLease:
+def service(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> Lease:
     """A running database; ``real`` stops it."""
     return real.source.start(need, tmp_path)
 
@@ -83,7 +83,7 @@ def test_each_one_is_fresh_whatever_was_done(real: RealDatabase, need: BackingNe
         service.stop()
 
 
-def test_nothing_of_it_runs_when_it_was_stopped(real: RealDatabase, service: ClusterLease) -> None:
+def test_nothing_of_it_runs_when_it_was_stopped(real: RealDatabase, service: Lease) -> None:
     assert service.ended() is None
     assert service.record.exit_code is None
     record = service.stop()
@@ -94,7 +94,7 @@ def test_nothing_of_it_runs_when_it_was_stopped(real: RealDatabase, service: Clu
         real.sum(service.environment)
 
 
-def test_invariants_are_found_as_they_are(real: RealDatabase, service: ClusterLease) -> None:
+def test_invariants_are_found_as_they_are(real: RealDatabase, service: Lease) -> None:
     (row,) = service.invariants()
     assert (row.name, row.found, row.expected, row.holds) == ("sum of all amounts", 0, 0, True)
     real.add(service.environment, 5)
@@ -111,9 +111,7 @@ def test_the_seed_is_there_from_the_start(real: RealDatabase, need: BackingNeed,
     service.stop()
 
 
-def test_a_password_is_in_the_environment_alone(
-    real: RealDatabase, service: ClusterLease, tmp_path: Path
-) -> None:
+def test_a_password_is_in_the_environment_alone(real: RealDatabase, service: Lease, tmp_path: Path) -> None:
     password = service.environment["PGPASSWORD"]
     assert len(password) >= 16
     assert not [words for words in command_lines().values() if password.encode() in words]
@@ -125,7 +123,7 @@ def test_a_password_is_in_the_environment_alone(
         assert not path.is_file() or password.encode() not in path.read_bytes(), path
 
 
-def test_it_listens_on_loopback_alone_and_its_data_is_for_its_user_alone(service: ClusterLease) -> None:
+def test_it_listens_on_loopback_alone_and_its_data_is_for_its_user_alone(service: Lease) -> None:
     assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
     assert one(superuser(service), "SHOW unix_socket_directories") == ""
     assert one(service.environment, "SHOW fsync") == "on"
@@ -152,7 +150,7 @@ def test_passwords_are_checked_and_forgotten(real: RealDatabase, need: BackingNe
         service.stop()
 
 
-def superuser(service: ClusterLease) -> dict[str, str]:
+def superuser(service: Lease) -> dict[str, str]:
     return {**service.environment, "PGUSER": service.login.user, "PGPASSWORD": service.login.password}
 
 
@@ -178,7 +176,7 @@ def test_a_service_gets_the_connections_of_a_stock_server_and_the_watch_takes_no
     assert "remaining connection slots" in (tmp_path / "database.log").read_text()
 
 
-def can_enter(service: ClusterLease) -> bool:
+def can_enter(service: Lease) -> bool:
     try:
         client(service.environment).close()
     except psycopg.OperationalError:
@@ -275,9 +273,7 @@ def test_refused_sql_names_its_file(real: RealDatabase, need: BackingNeed, root:
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 
 
-def test_invariants_of_another_form_are_refused_with_what_is_wrong(
-    need: BackingNeed, service: ClusterLease
-) -> None:
+def test_invariants_of_another_form_are_refused_with_what_is_wrong(need: BackingNeed, service: Lease) -> None:
     for sql, words in (
         ("SELECT 'sum', null::bigint, 0", "found 'sum, null, 0'"),
         ("SELECT 1, 2", "found '1, 2'"),
@@ -294,7 +290,7 @@ def test_invariants_of_another_form_are_refused_with_what_is_wrong(
     assert [row.name for row in service.invariants()] == ["sum", "rows; all"]
 
 
-def test_backends_of_a_killed_server_do_not_survive_the_stop(service: ClusterLease) -> None:
+def test_backends_of_a_killed_server_do_not_survive_the_stop(service: Lease) -> None:
     busy = client(service.environment)
     data = service.server.data
     assert len(workers_in(data)) > 1

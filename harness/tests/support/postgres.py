@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from harness.places.backing import BackingNeed
-from harness.places.backing.postgres_database import ClusterLease
+from harness.places.backing.postgres_database import Lease
 from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.local import LocalHost
 from harness.project import find_root
@@ -59,9 +59,9 @@ class Remembering(Postgres):
 
     def __init__(self, root: Path, tool: Tool | None = None) -> None:
         super().__init__(LocalHost(), root, tool or postgres_tool())
-        self.started: list[ClusterLease] = []
+        self.started: list[Lease] = []
 
-    def start(self, need: BackingNeed, folder: Path) -> ClusterLease:
+    def start(self, need: BackingNeed, folder: Path) -> Lease:
         self.started.append(super().start(need, folder))
         return self.started[-1]
 
