@@ -45,7 +45,7 @@ def test_the_headlines_load_and_memory_are_those_of_its_session() -> None:
 
 def test_versions_of_generators_are_those_that_trials_recorded() -> None:
     versions = session_facts.tool_versions(bundled("headroom").sessions)
-    assert {"jmeter", "wrk", "k6", "locust", "oha"} <= set(versions)
+    assert {"jmeter", "wrk", "k6", "locust", "vegeta"} <= set(versions)
     assert versions["jdk"] == ["25.0.3+9 (Eclipse Adoptium)"]
 
 
