@@ -10,6 +10,9 @@
    not when this program reads it. What this program itself adds to a request is the time from when it could have been
    sent (it was due, and its connection free) until it was written.
 
+   A program that never sleeps would keep its CPU from whatever shares it: a service behind the one under load, the
+   sampler. It runs as SCHED_IDLE, so that they get the CPU the moment they wake; what that delays is in its lateness.
+
    The file of requests has for each, as metronome/adapter.py writes it, a line
        WEIGHT STATUS IS_HEAD NAME_BYTES REQUEST_BYTES N_BODIES
    then the name, the request, and each right body after a line with its length. No body: any is right. */
@@ -20,6 +23,7 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -446,6 +450,7 @@ int main(int argc, char **argv) {
     read_arguments(argc, argv);
     FILE *out = opened(opt.rows, "wb"), *totals = opened(opt.totals, "wb");
     prepare();
+    sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0}); /* where it is refused, it shares its CPU evenly */
     run();
     give_up(UINT64_MAX, now()); /* what is under way after the time of grace */
     for (; !opt.closed && due < end; next_due()) n_unsent++;
