@@ -26,19 +26,19 @@ SUMMARY = LoadSummary(
 
 
 def test_answers_stand_in_their_second_and_each_latency_with_its_number(tmp_path: Path) -> None:
-    begun, elapsed = np.array([1_000_000, 1_000_900, 1_001_000, 1_002_000]), np.array([5, 200, 5, 500])
+    begun, elapsed = np.array([1_000_000, 1_000_900, 1_001_000, 1_002_000]), np.array([5, 200, 5, 1234])
     write_jtl(tmp_path / "samples.jtl", begun, elapsed, "hello")
     with (tmp_path / "samples.jtl").open("a") as file:
         file.write("1002100,3,hello,500,false\n")
     found = count_rows(tmp_path, SUMMARY)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([SECONDS, LATENCIES])
     seconds = pd.read_csv(tmp_path / SECONDS)
-    assert seconds.to_numpy().tolist() == [[0, 1, 0], [1, 2, 0], [2, 2, 1]]
-    assert pd.read_csv(tmp_path / LATENCIES).to_numpy().tolist() == [[0.005, 2], [0.2, 1], [0.5, 1]]
+    assert seconds.to_numpy().tolist() == [[0, 1, 0], [1, 2, 0], [2, 1, 1], [3, 1, 0]]
+    assert pd.read_csv(tmp_path / LATENCIES).to_numpy().tolist() == [[0.005, 2], [0.2, 1], [1.23, 1]]
     assert not found.has_requests and found.n_latencies == 4
-    assert found.latency_mean_s == pytest.approx(0.71 / 4)
+    assert found.latency_mean_s == pytest.approx(1.444 / 4)
     assert {name: found.latency_quantiles_s[name] for name in ("p50", "p90", "min", "max")} == pytest.approx(
-        {"p50": 0.005, "p90": 0.5, "min": 0.005, "max": 0.5}
+        {"p50": 0.005, "p90": 1.234, "min": 0.005, "max": 1.234}
     )
 
 
