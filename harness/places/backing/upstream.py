@@ -128,12 +128,8 @@ class Upstream:
             undo.callback(self._host.close_folder, local)
             began, (implementation, build) = time.monotonic(), self._builds[need.workload]
             spec = LaunchSpec(
-                implementation=implementation,
-                variant=_variant(need),
-                build=build,
-                folder=remote,
-                cpus=need.cpus,
-            )
+                implementation=implementation, variant=_variant(need), build=build, folder=remote, cpus=need.cpus,
+            )  # fmt: skip
             instance = self._launcher.launch(spec)
             undo.callback(instance.stop)
             lent = UpstreamLease(instance, need, self._host, local)

@@ -37,6 +37,7 @@ type options struct {
 	port    int
 	delayMs int
 	garbage bool
+	epoll   bool
 }
 
 func main() {
@@ -64,18 +65,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return fine
 }
 
-const usage = "allowed: --host ADDRESS --port 0..65535 --delay-ms 0..600000 --garbage"
+const usage = "allowed: --host ADDRESS --port 0..65535 --delay-ms 0..600000 --garbage --server net-http|epoll"
 
 // parseFlags reads --flag value and --flag=value.
 func parseFlags(args []string) (options, error) {
 	var opts options
-	var port, delay string
+	var port, delay, server string
 	flags := flag.NewFlagSet("upstream-api", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&opts.host, "host", "127.0.0.1", "")
 	flags.StringVar(&port, "port", "", "")
 	flags.StringVar(&delay, "delay-ms", "0", "")
 	flags.BoolVar(&opts.garbage, "garbage", false, "")
+	flags.StringVar(&server, "server", "net-http", "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return opts, err
@@ -99,6 +101,9 @@ func parseFlags(args []string) (options, error) {
 		}
 		*one.into = number
 	}
+	if opts.epoll = server == "epoll"; !opts.epoll && server != "net-http" {
+		return opts, fmt.Errorf("--server %q; needed: net-http or epoll", server)
+	}
 	return opts, nil
 }
 
@@ -108,8 +113,14 @@ func serve(ctx context.Context, opts options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := newServer(routes(opts))
-	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, listener.Addr().(*net.TCPAddr).Port)
+	site := routes(opts)
+	server, address := newServer(site), listener.Addr().(*net.TCPAddr)
+	if opts.epoll {
+		if listener, err = startEpoll(listener, site); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(stderr, "listening host=%s port=%d\n", opts.host, address.Port)
 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -126,7 +137,7 @@ func serve(ctx context.Context, opts options, stderr io.Writer) error {
 	return nil
 }
 
-func routes(opts options) http.Handler {
+func routes(opts options) *site {
 	registry := prometheus.NewRegistry()
 	served := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "upstream_answers_total", Help: "Phones and addresses given.",

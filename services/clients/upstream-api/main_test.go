@@ -36,6 +36,7 @@ func TestBadFlagsAreNamedInOneLineWithStatus2(t *testing.T) {
 		"--port 0 --delay-ms -1":  `--delay-ms "-1"`,
 		"--port 0 --delay-ms 1s":  `--delay-ms "1s"`,
 		"--port 0 --garbage=much": `"much"`,
+		"--port 0 --server x":     `--server "x"`,
 		"--port 0 --verbose":      "-verbose",
 		"--port 0 surplus":        `"surplus"`,
 	} {
