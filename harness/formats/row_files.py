@@ -135,6 +135,7 @@ LOCUST_SAMPLES = RowFormat(
     more={"error": "error"},
     resolution_s=1e-7,  # the listener writes ten-thousandths of a millisecond; the clock behind it is finer
 )
+HELD_UP_S = 50e-6  # a request that metronome sends later is late, in its totals and in what its rows tell
 METRONOME_SAMPLES = RowFormat(
     source="metronome",
     title="rows of metronome, which begin when a request was due",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder that all workers share, the tools that come first on PATH, and which files begin first."""
+"""The folder that all workers share, the tools that come first on PATH, which files begin first, and real parts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.tests.support.available import PROJECT, SHARED
-from harness.toolchains import Surroundings, build_environment
+from harness.tests.support.dockerd import Daemon, client_of, make_python_base, tidy_daemon
+from harness.tests.support.instances import OBEYS_WITHIN_S, Project
+from harness.tests.support.puppet import Puppet, puppet_maker
+from harness.tests.support.sshd import Sshd
+from harness.tests.support.tools_here import reference_jdk
+from harness.toolchains import Jdk, Surroundings, build_environment
 
 # A grammar of IRIs that jsonschema makes when it is imported, in every worker: no notebook has one.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # an import of it fails, as where it is absent
@@ -47,3 +53,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files that take longest first, then those that build with Maven, each whole."""
     places = {TESTS / name: place for place, name in enumerate((*LONGEST, *WITH_MAVEN))}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
+        yield started
+
+
+@pytest.fixture
+def puppets() -> Iterator[Callable[[], Puppet]]:
+    with puppet_maker() as make:
+        yield make
+
+
+@pytest.fixture
+def puppet(puppets: Callable[[], Puppet]) -> Puppet:
+    return puppets()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    yield from tidy_daemon(tmp_path_factory.mktemp("docker"))
+
+
+@pytest.fixture(scope="module")
+def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def jdk() -> Jdk:
+    return reference_jdk()

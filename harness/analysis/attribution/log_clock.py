@@ -24,6 +24,7 @@ from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.jfr_json import read_jfr_json
+from harness.formats.row_files import HELD_UP_S
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection, throttle_spans
 from harness.model import ClockReading, Frozen, TrialRecord
@@ -31,8 +32,6 @@ from harness.store import SessionFolder
 
 JVM_LOG, GO_LOG, GENERATOR_LOG = "gc.log", "service.stderr.txt", "load/generator-gc.log"
 METRONOME_ROWS = "load/samples.csv"
-#: A request that metronome sends later than this is late, as in its own totals.
-HELD_UP_S = 50e-6
 #: From right before a Go program is executed to the first reading of its runtime's clock, at the most.
 LAUNCH_TO_CLOCK_S = 0.005
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agent.http_exchange import request_bytes
-from harness.formats.row_files import METRONOME_SAMPLES
+from harness.formats.row_files import HELD_UP_S, METRONOME_SAMPLES
 from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, right_bodies
 from harness.loadgen.summary import read_json_totals, read_order, read_rows, read_totals, summarise
@@ -21,8 +21,8 @@ from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
 SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
-#: An answer that takes longer is an error; how long the last ones are awaited; a later sending is late.
-TIMEOUT_S, GRACE_S, LATE_US = 60, 10, 50
+#: An answer that takes longer is an error; how long the last ones are awaited.
+TIMEOUT_S, GRACE_S = 60, 10
 #: Seeds are whole numbers below this.
 SEEDS = 2**53
 
@@ -50,7 +50,7 @@ class Metronome(LoadGenerator):
             str(self.program),
             *load,
             *("-d", f"{profile.whole_s:.6f}", "-g", str(GRACE_S), "-t", str(TIMEOUT_S)),
-            *("-l", str(LATE_US), "-s", str(spec.seed % SEEDS)),
+            *("-l", f"{HELD_UP_S * 1e6:g}", "-s", str(spec.seed % SEEDS)),
             *("-o", str(folder / SAMPLES), "-j", str(folder / TOTALS)),
             *(spec.endpoint.host, str(spec.endpoint.port), str(folder / REQUESTS)),
         )

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,20 +16,9 @@ from harness.agent.process_tree import TreeReader, read_tree
 from harness.agent.processes import read_stat
 from harness.measure.runner.request_log import PROGRAM
 from harness.tests.support.instances import eventually
-from harness.tests.support.puppet import Puppet, puppet_maker
+from harness.tests.support.puppet import Puppet
 
 MIB = 1024 * 1024
-
-
-@pytest.fixture
-def puppets() -> Iterator[Callable[[], Puppet]]:
-    with puppet_maker() as make:
-        yield make
-
-
-@pytest.fixture
-def puppet(puppets: Callable[[], Puppet]) -> Puppet:
-    return puppets()
 
 
 def test_memory_that_is_touched_is_counted(puppet: Puppet) -> None:

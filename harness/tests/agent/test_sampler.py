@@ -16,7 +16,7 @@ import pytest
 from harness.agent.process_tree import ProcessReading, TreeReader
 from harness.agent.sampler import SLOW_HZ, Sampler, Subject
 from harness.tests.support.instances import eventually
-from harness.tests.support.puppet import Puppet, puppet_maker
+from harness.tests.support.puppet import Puppet
 
 MIB = 1024 * 1024
 #: As docs/data.md has them.
@@ -53,17 +53,6 @@ class Files:
 def rows(file: Path) -> list[dict[str, str]]:
     with file.open(newline="") as stream:
         return list(csv.DictReader(stream))
-
-
-@pytest.fixture
-def puppets() -> Iterator[Callable[[], Puppet]]:
-    with puppet_maker() as make:
-        yield make
-
-
-@pytest.fixture
-def puppet(puppets: Callable[[], Puppet]) -> Puppet:
-    return puppets()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,6 @@ from harness.tests.support.command import run_here
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
 from harness.toolchains import Jdk
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
-        yield started
-
 
 Check = Callable[..., tuple[int, str, str]]
 

@@ -200,6 +200,8 @@ def test_a_session_without_a_finished_trial_is_one_line(measured: Path, tmp_path
 
 
 def test_fewer_than_five_blocks_have_no_verdict(bundled: Path) -> None:
-    code, out, _ = rematch(bundled, "results", "strings-pair", "--metric", "p99")
+    code, out, _ = rematch(
+        bundled, "results", "strings-pair", "--session", "quick-local-1", "--metric", "p99"
+    )
     assert code == 0 and out.count("is better") == 1
     assert "none (2 blocks)" in out and "not shown to differ" not in out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real sshd, and a host behind it."""
+"""A host behind a real sshd."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.available import patient
 from harness.tests.support.sshd import Sshd
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,6 @@ import dataclasses
 import sys
 from pathlib import Path
 
-import pytest
-
 from harness.measure.runner import Limits
 from harness.measure.runner.start_up import wait_first_response
 from harness.measure.session import measure, prepare
@@ -25,19 +23,8 @@ from harness.tests.support.available import only_in_ci, patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.tools_here import (
-    QUICK_JVM,
-    QuickJMeter,
-    make_java_project,
-    reference_jdk,
-    scripted_compiler,
-)
+from harness.tests.support.tools_here import QUICK_JVM, QuickJMeter, make_java_project, scripted_compiler
 from harness.toolchains import Jdk, Surroundings, find_tool
-
-
-@pytest.fixture(scope="module")
-def jdk() -> Jdk:
-    return reference_jdk()
 
 
 @only_in_ci("JMeter that is sent to a far host")
@@ -117,10 +104,10 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
     assert not any(name.startswith("native-") for name in sent)  # a build goes without what was made of it
 
 
-def test_what_is_compiled_here_is_refused_on_another_kind_of_machine(far: SshHost, tmp_path: Path) -> None:
+def test_what_is_compiled_here_is_refused_on_other_machines(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
     elsewhere = Elsewhere(builds_on=LocalHost(), architecture="sparc64")
     launcher = ProcessLauncher(far, tmp_path, Tools(), elsewhere=elsewhere)
-    java = make_java_project(tmp_path, reference_jdk())
+    java = make_java_project(tmp_path, jdk)
     implementation = java.model_copy(update={"runtime": "go", "build": ("true",)})
     reason = launcher.unavailable(implementation, Variant(implementation="tiny"))
     assert reason is not None and reason.endswith("and bighost is sparc64")

@@ -29,7 +29,7 @@ from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import patient
 from harness.tests.support.instances import read_implementation
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.tools_here import QUICK_JVM, TINY, make_java_project, reference_jdk
+from harness.tests.support.tools_here import QUICK_JVM, TINY, make_java_project
 from harness.toolchains import JavaRuntime, Jdk
 
 TOY = Implementation(
@@ -175,11 +175,6 @@ def test_a_jar_brings_the_libraries_of_its_class_path(tmp_path: Path, jdk: Jdk) 
     size = copy_artifact(made, "target/a.jar", tmp_path / "kept")
     assert (tmp_path / "kept/target/libs/one.jar").read_bytes() == b"12345"
     assert size == 7 + (made / "target/a.jar").stat().st_size
-
-
-@pytest.fixture(scope="module")
-def jdk() -> Jdk:
-    return reference_jdk()
 
 
 @pytest.fixture

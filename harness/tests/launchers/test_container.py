@@ -31,23 +31,11 @@ from harness.tests.support.dockerd import (
     Daemon,
     client_of,
     container_launcher,
-    make_python_base,
     processes_in_containers,
-    tidy_daemon,
 )
 from harness.tests.support.instances import eventually, make_project, read_implementation
 from harness.tests.support.remote_sessions import when
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    yield from tidy_daemon(tmp_path_factory.mktemp("docker"))
-
-
-@pytest.fixture(scope="module")
-def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
 
 
 @pytest.fixture

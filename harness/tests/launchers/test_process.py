@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from harness.model import InstanceRecord, Outcome, RuntimeSettings, Variant
 from harness.places.launchers import cgroup
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import needs, patient
-from harness.tests.support.instances import OBEYS_WITHIN_S, Project, eventually
+from harness.tests.support.instances import Project, eventually
 from harness.tests.support.sessions import REPOSITORY
 
 try:
@@ -35,13 +34,6 @@ except HostError as problem:
 #: Groups are the kernel's; where we may make none (no root, a container) there is nothing to run.
 needs_groups = needs(WHY_NOT)
 SMALL = RuntimeSettings(cpus=1, memory_limit="64m")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
-    yield made
-    made.close()
 
 
 def test_the_record_holds_command_and_environment_as_started(project: Project) -> None:

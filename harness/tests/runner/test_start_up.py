@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,17 +17,10 @@ from harness.model.started import SettingValue
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.support.available import patient
-from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, Project
+from harness.tests.support.instances import CONTRACT, Project
 from harness.workloads import load_all_requests
 
 BOTH = tuple(request for request in load_all_requests(CONTRACT) if request.mix == "both")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
-    yield made
-    made.close()
 
 
 def test_the_time_to_first_response_is_from_launch_to_the_first_correct_answer(project: Project) -> None:

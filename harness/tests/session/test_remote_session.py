@@ -25,12 +25,6 @@ from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
 
 
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    with Sshd(tmp_path_factory.mktemp("sshd")) as started:
-        yield started
-
-
 @pytest.fixture
 def namespace() -> Iterator[Namespace]:
     yield from tidy_namespace()

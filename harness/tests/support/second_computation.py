@@ -3,8 +3,8 @@
 
 ``python -m harness.tests.support.second_computation`` takes from a build only the names of the trials behind a number.
 Requests come from what wrk and JMeter printed, CPU time from the counter that the service itself publishes before and
-after the load, latencies from metronome's counts, ratios and Student's interval from the formulas. Exit status 1:
-a number differs.
+after the load, latencies from metronome's counts, memory and first answers from the records, ratios, means over sessions
+and intervals from the formulas. Exit status 1: a number differs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ from pathlib import Path
 from typing import Any
 
 from scipy import stats
+from scipy.optimize import brentq
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILT = ROOT / "paper" / "generated" / "values.json"
 #: Question's key of a ratio -> metric. Every variant below it is computed.
 RATIOS = {
     "strings_warm.throughput.ratio.": "throughput", "strings_warm.cpu.ratio.": "cpu",
-    "clients_warm.throughput.ratio.": "throughput", "clients_warm.cpu.ratio.": "cpu", "bank_warm.cpu.ratio.": "cpu",
-    "strings_ladder.cpu.ratio.": "cpu at equal speed",
+    "clients_warm.throughput.ratio.": "throughput", "clients_warm.cpu.ratio.": "cpu", "bank_warm.cpu.ratio.": "cpu at equal speed",
+    "strings_warm.memory.ratio.": "memory", "clients_warm.memory.ratio.": "memory", "bank_warm.memory.ratio.": "memory",
+    "strings_warm.first.ratio.": "first", "strings_pair.cpu.ratio.": "cpu", "strings_ladder.cpu.ratio.": "cpu at equal speed",
+    "strings_ends.throughput.ratio.": "throughput at equal speed", "strings_ages.warm.ratio.": "throughput at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
     "strings_then_now.article.ratio.": "throughput by JMeter", "strings_then_now.warm.ratio.": "throughput at equal speed",
     "strings_latency.p50_40.ratio.": "latency p50", "strings_latency.p50_80.ratio.": "latency p50",
@@ -64,14 +67,21 @@ def archive(experiment: str, session: str) -> tuple[dict[str, Any], dict[str, by
 
 
 def value_of(trial: str, metric: str) -> float:
-    """Return requests per second, CPU seconds per request or a latency in seconds of a trial,
-    ``bundled/experiment/session/trial``."""
+    """Return requests per second, CPU seconds per request, bytes of memory, or a latency or the time to the first answer
+    in seconds of a trial, ``bundled/experiment/session/trial``."""
     _, experiment, session, name = trial.split("/")
     files = archive(experiment, session)[1]
+    if metric in ("memory", "first"):
+        record = json.loads(files[f"{name}/record.json"])
+        read = {boundary["name"]: boundary["reading"]["rss_bytes"] for boundary in record["boundaries"]}
+        return float(
+            read["after-load"] if metric == "memory" else record["start_up"]["time_to_first_response_s"]
+        )
     if metric.startswith("latency p"):
         path = f"{name}/load/latencies.csv"  # a small one is not compressed
         return quantile_of(files[path] if path in files else files[f"{path}.gz"], int(metric[-2:]) / 100)
-    printed = files[f"{name}/load/generator.stdout.txt"]
+    texts = (f"{name}/load/generator.stdout.txt", f"{name}/load/wrk2.txt.gz")
+    printed = next(files[path] for path in texts if path in files)
     if metric.startswith("throughput"):
         by_wrk = _RATE.findall(printed)
         rate = float(by_wrk[-1]) if by_wrk else rate_of_jmeter(printed, files[f"{name}/load/seconds.csv"])
@@ -112,8 +122,10 @@ def moves(experiment: str, session: str, load_name: str, metric: str) -> dict[st
         if cell["load_name"] != load_name:
             continue
         record = json.loads(files[f"{name}/record.json"])
-        speeds = {speed["cpu"]: speed["step_ns_mean"] for speed in record["cpu_speeds"]}
-        steps[name] = math.log(statistics.fmean(speeds[cpu] for cpu in record["instance"]["cpu_affinity"]))
+        speeds = {speed["cpu"]: speed["step_ns_mean"] for speed in record.get("cpu_speeds", ())}
+        steps[name] = math.log(
+            statistics.fmean(speeds.get(cpu, 1) for cpu in record["instance"]["cpu_affinity"])
+        )
         used = {boundary["name"]: boundary["reading"]["cpu_s"] for boundary in record["boundaries"]}
         if not name.endswith("-aa"):
             load = record["load"]
@@ -124,7 +136,7 @@ def moves(experiment: str, session: str, load_name: str, metric: str) -> dict[st
         (step - statistics.fmean(s for s, _ in arm), value - statistics.fmean(v for _, v in arm))
         for arm in arms.values() for step, value in arm
     ]  # fmt: skip
-    slope = sum(step * value for step, value in within) / sum(step**2 for step, _ in within)
+    slope = sum(step * value for step, value in within) / (sum(step**2 for step, _ in within) or 1)
     usual = statistics.median(step for arm in arms.values() for step, _ in arm)
     return {name: math.exp(-slope * (step - usual)) for name, step in steps.items()}
 
@@ -156,9 +168,46 @@ def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tu
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
+def over_sessions(inputs: list[str]) -> dict[str, tuple[float, ...]]:
+    """Return the mean CPU ratio of Java over Go with its interval (Paule and Mandel, Hartung and Knapp), and the one of
+    another session with Student's; a session in which all trials count is at its usual speed."""
+    sessions: dict[tuple[str, str], list[str]] = defaultdict(list)
+    rows: list[tuple[float, float]] = []
+    for trial in inputs:
+        _, experiment, session, _ = trial.split("/")
+        sessions[experiment, session].append(trial)
+    for (experiment, session), trials in sessions.items():
+        arms = {trial.rsplit("/", 1)[1].split("-", 1)[1] for trial in trials}
+        java, go = sorted(arms, key=lambda arm: arm[:3] == "go-")
+        plan, load = archive(experiment, session)[0]["trials"], load_of(trials[0])
+        alike = [t["configuration"] for t in plan if not t["trial_id"].endswith("-aa")]
+        n = sum(one["variant_name"] in (java, go) and one["load_name"] == load for one in alike)
+        value, low, high = ratio_of(trials, java, go, "cpu" if len(trials) < n else "cpu at equal speed")
+        rows.append((math.log(value), math.log(high / low) / 2 / stats.t.ppf(0.975, len(trials) // 2 - 1)))
+    logs, k = [log for log, _ in rows], len(rows)
+
+    def squares(tau2: float) -> tuple[float, float, float]:
+        weights = [1 / (error**2 + tau2) for _, error in rows]
+        mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / sum(weights)
+        return mean, sum(weights), sum(w * (log - mean) ** 2 for w, log in zip(weights, logs, strict=True))
+
+    tau2 = brentq(lambda tau2: squares(tau2)[2] - (k - 1), 0, 10) if squares(0)[2] > k - 1 else 0.0
+    mean, total, spread = squares(tau2)
+    t = float(stats.t.ppf(0.975, k - 1))
+    between = mean, t * math.sqrt(max(1, spread / (k - 1)) / total)
+    predicted = statistics.fmean(logs), t * statistics.stdev(logs) * math.sqrt(1 + 1 / k)
+    ends = {"between": between, "predicted": predicted}.items()
+    return {name: tuple(math.exp(log + sign * half) for sign in (0, -1, 1)) for name, (log, half) in ends}
+
+
 def differences() -> Iterator[tuple[str, float, float, float]]:
     """Yield key, published number, second computation and tolerance, of values and both ends."""
     built = json.loads(BUILT.read_text("utf-8"))
+    for key, entry in built.items():
+        if "_sessions.cpu." in key and entry["kind"] in ("between", "predicted"):
+            computed = over_sessions(entry["inputs"])[entry["kind"]]
+            for end, second in zip(("value", "low", "high"), computed, strict=True):
+                yield f"{key} {end}", entry[end], second, 0.01
     for prefix, metric in RATIOS.items():
         for key, entry in built.items():
             if not key.startswith(prefix) or not entry["inputs"] or entry["low"] is None:

@@ -48,16 +48,6 @@ def apart() -> Iterator[Namespace]:
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dockerd.Daemon]:
-    yield from dockerd.tidy_daemon(tmp_path_factory.mktemp("docker"))
-
-
-@pytest.fixture(scope="module")
-def base(daemon: dockerd.Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return dockerd.make_python_base(dockerd.client_of(daemon), tmp_path_factory.mktemp("base"))
-
-
-@pytest.fixture(scope="module")
 def sshd(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     with Sshd(tmp_path_factory.mktemp("sshd"), address=apart.far, prefix=apart.prefix) as started:
         yield started
