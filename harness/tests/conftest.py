@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.store import SessionFolder
+from harness.tests.support import sessions
 from harness.tests.support.available import PROJECT, SHARED
 from harness.tests.support.dockerd import Daemon, client_of, make_python_base, tidy_daemon
 from harness.tests.support.instances import OBEYS_WITHIN_S, Project
@@ -92,3 +94,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
 @pytest.fixture(scope="module")
 def jdk() -> Jdk:
     return reference_jdk()
+
+
+@pytest.fixture
+def folder(root: Path) -> SessionFolder:
+    return sessions.tiny_folder(root)

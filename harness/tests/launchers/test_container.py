@@ -25,14 +25,9 @@ from harness.places.launchers.images import LABEL, OWNER, project_label
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools
 from harness.tests.contracts.launcher import HELLO
+from harness.tests.support import dockerd
 from harness.tests.support.available import patient
-from harness.tests.support.dockerd import (
-    Contained,
-    Daemon,
-    client_of,
-    container_launcher,
-    processes_in_containers,
-)
+from harness.tests.support.dockerd import Contained, Daemon, client_of
 from harness.tests.support.instances import eventually, make_project, read_implementation
 from harness.tests.support.remote_sessions import when
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
@@ -51,7 +46,7 @@ def test_the_record_holds_limits_layers_and_both_memory_accounts(project: Contai
     wait_first_response(instance, HELLO, patient(20))
     inside = Path(f"/proc/{instance.record.pid}/cmdline").read_bytes().split(b"\0")
     assert b"/service/service.py" in inside
-    assert instance.record.pid in processes_in_containers(daemon.folder)
+    assert instance.record.pid in dockerd.processes_in_containers(daemon.folder)
     around = instance.stop().container
     assert around is not None
     assert (around.network, around.cpuset, around.cpu_quota) == ("host", "0", 1.0)
@@ -139,7 +134,9 @@ def test_an_early_signal_leaves_none(project: Contained, monkeypatch: pytest.Mon
 
 def test_a_daemon_that_dies_stops_a_session_that_goes_on(daemon: Daemon, base: Path, tmp_path: Path) -> None:
     root = make_session_project(tmp_path, other="slow_s = 0.1", loops=20)
-    assembly = dataclasses.replace(tiny_assembly(root), launcher=container_launcher(root, daemon, base))
+    assembly = dataclasses.replace(
+        tiny_assembly(root), launcher=dockerd.container_launcher(root, daemon, base)
+    )
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")
     crash = threading.Thread(target=when(lambda: bool(running_below(root)), daemon.die))
     crash.start()
@@ -150,7 +147,7 @@ def test_a_daemon_that_dies_stops_a_session_that_goes_on(daemon: Daemon, base: P
         crash.join()
         daemon.start()
     assert "\n" not in str(stop.value)
-    assert eventually(lambda: not processes_in_containers(daemon.folder))
+    assert eventually(lambda: not dockerd.processes_in_containers(daemon.folder))
     folder = measure(assembly, prepared, limits=LIMITS)
     assert folder.complete and folder.verify() == ()
     assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3

@@ -76,11 +76,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture
-def folder(root: Path) -> SessionFolder:
-    return sessions.tiny_folder(root)
-
-
 @pytest.mark.parametrize("variant", ["same", "calm"])
 def test_both_arms_are_loaded_at_once_and_neither_is_noise(folder: SessionFolder, variant: str) -> None:
     arms = pair_of(folder, variant)

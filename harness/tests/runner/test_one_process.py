@@ -106,11 +106,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture
-def folder(root: Path) -> SessionFolder:
-    return sessions.tiny_folder(root)
-
-
 def test_one_process_takes_all_its_loads_and_is_warmed_up_once(folder: SessionFolder) -> None:
     found = pairs(folder)
     assert len(found) == 2  # and its duplicate
