@@ -14,21 +14,16 @@ import pytest
 
 from harness.agent.sampler import Subject
 from harness.analysis.tables.runtime_columns import warm_up_columns
+from harness.loadgen.base import LoadSpec
 from harness.measure.runner.load_phase import CALLS, counts_of
 from harness.measure.session import measure, prepare
 from harness.model import LoadSummary, Outcome, ResourceReading, TrialRecord
 from harness.places.hosts.local import LocalHost
 from harness.store import SessionFolder
 from harness.tests.runner.test_one_process import two_loads, with_windows
+from harness.tests.support import sessions
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import eventually
-from harness.tests.support.sessions import (
-    LIMITS,
-    calm_alone,
-    make_session_project,
-    measure_tiny,
-    running_below,
-)
 
 #: Longer than any load here lasts.
 COMPILED_S = 60.0
@@ -57,6 +52,10 @@ class CompilingHost(LocalHost):
 class LateAtFirst(FakeLoadGenerator):
     """Stands for a tool that knows how late it was: at its first try of a process's second load, of 16 requests."""
 
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """Sleeps first, for longer than a busy machine keeps the sampler waiting."""
+        return ("sh", "-c", 'sleep 0.5; exec "$@"', "sh", *super().argv(spec))
+
     def read(self, folder: Path) -> LoadSummary:
         summary, again = super().read(folder), any(folder.parent.glob("earlier-load-*"))
         return summary.model_copy(update={"late_share": 0.3 * (summary.n_requests == 16 and not again)})
@@ -73,9 +72,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
     generators = {**assembly.generators, "locust": LateAtFirst}
     assembly = dataclasses.replace(assembly, generators=generators, host=CompilingHost(COMPILING_LOADS))
     prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    folder = measure(assembly, prepared, limits=LIMITS)
+    folder = measure(assembly, prepared, limits=sessions.LIMITS)
     assert folder.complete and folder.verify() == ()
-    assert eventually(lambda: not running_below(root))
+    assert eventually(lambda: not sessions.running_below(root))
     return folder
 
 
@@ -163,10 +162,10 @@ def test_all_calls_come_first_and_what_was_not_counted_is_left_out() -> None:
 
 
 def counting_session(root: Path) -> SessionFolder:
-    calm_alone(make_session_project(root))
+    sessions.calm_alone(sessions.make_session_project(root))
     file = root / "harness" / "experiments" / "tiny.toml"
     file.write_text(file.read_text().replace("[profiles.smoke]\n", "[profiles.smoke]\nsystem_calls = true\n"))
-    return measure_tiny(root)
+    return sessions.measure_tiny(root)
 
 
 def test_a_trial_has_the_calls_of_its_service_or_why_there_are_none(tmp_path: Path) -> None:
