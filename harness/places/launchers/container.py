@@ -63,17 +63,17 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         return connect(self._address, self._root)
 
     def _has(self, place: DockerClient, image: str) -> bool:
-        with contextlib.suppress(docker_sdk().errors.ImageNotFound):
-            place.images.get(image)
-            return True
+        with asking(self._address), contextlib.suppress(docker_sdk().errors.ImageNotFound):
+            return place.images.get(image) is not None
         return False
 
     def _add(self, place: DockerClient, archive: Path, image: str) -> None:
-        try:
-            with archive.open("rb") as stream:
+        errors = docker_sdk().errors
+        with archive.open("rb") as stream, asking(self._address):
+            try:
                 place.images.load(stream)  # sent as it is read
-        except docker_sdk().errors.DockerException as problem:
-            raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
+            except (errors.APIError, errors.ImageLoadError) as problem:
+                raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
 
     def sweep_left(self) -> None:
         """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
