@@ -18,8 +18,7 @@ import pytest
 from harness.formats.row_files import HELD_UP_S
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.tools.metronome import SAMPLES, Metronome
-from harness.model import ClosedLoad, LoadProfile, OpenLoad
-from harness.model.endpoint import Endpoint
+from harness.model import ClosedLoad, Endpoint, LoadProfile, OpenLoad
 from harness.tests.contracts import load_generator as contract
 from harness.tests.support.answering_server import AnsweringServer, answering_server, order_of
 from harness.tests.support.available import program_or_not_run
