@@ -99,7 +99,7 @@ class TestMetronome(contract.LoadGeneratorContract, contract.OpenLoopContract):
             contract.end(process)
         summary, send_delay_s = generator.read(tmp_path), column(tmp_path, "send_delay_s")
         assert summary.late_share is not None
-        assert summary.late_share * summary.n_requests == sum(one > HELD_UP_S for one in send_delay_s) >= 50
+        assert summary.late_share == sum(one > HELD_UP_S for one in send_delay_s) / summary.n_requests >= 0.25
         assert max(send_delay_s) > 0.2 and max(column(tmp_path, "latency_s")) > 0.2
 
 
