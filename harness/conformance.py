@@ -23,8 +23,7 @@ from harness.loadgen.correlation import (
     filled_expectation,
     steps_of,
 )
-from harness.model import ConformanceResult, Expectation
-from harness.model.endpoint import Endpoint
+from harness.model import ConformanceResult, Endpoint, Expectation
 from harness.workloads import Case, Face
 
 #: Expected and found texts in a failure's line are cut to this many characters each.

@@ -19,8 +19,7 @@ from harness.definitions import contract_of
 from harness.errors import InputError, RematchError, TrialFailure
 from harness.measure.session import Assembly
 from harness.measure.session.signals import RunningProcesses
-from harness.model import BackingSettings, Implementation, Variant
-from harness.model.endpoint import Endpoint
+from harness.model import BackingSettings, Endpoint, Implementation, Variant
 from harness.places.backing import BackingNeed, running
 from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 

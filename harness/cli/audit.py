@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.options import say
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.project import find_root
 from harness.report.audit.auditing import audit_paths, audit_published
 from harness.report.audit.laws import Audited, Check, Plan, n_contradictions

@@ -17,8 +17,7 @@ from harness.errors import InputError
 from harness.model.age import with_age
 from harness.model.claim import RowFilter
 from harness.model.digits import fixed, whole_percent
-from harness.model.formatting import show
-from harness.model.phrases import counted
+from harness.model.formatting import counted, show
 from harness.project import find_root
 from harness.questions import claims
 from harness.questions.claims import JudgedClaim, JudgedTest, counts

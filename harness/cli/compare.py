@@ -14,7 +14,7 @@ from harness.cli.options import BETWEEN_ARMS, end_with, limits_as_plain, say, ta
 from harness.errors import InputError
 from harness.formats.jtl_units import how_named
 from harness.model import Verdict
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.report.compare import words
 from harness.report.compare.comparing import check_limit, compare_files, limit_named
 from harness.report.compare.result import Comparison, Row

@@ -38,7 +38,7 @@ from harness.measure.session.signals import interruptible
 from harness.model import Verdict
 from harness.model.age import YOUNG
 from harness.model.digits import spoken
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.project import find_root
 from harness.report.compare.comparing import limit_named
 from harness.report.compare.words import limit_words

@@ -16,7 +16,7 @@ from harness.measure.session.availability import variant_reasons
 from harness.measure.session.dry_run import session_s
 from harness.measure.session.planning import prepare
 from harness.measure.session.progress import in_words
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.project import find_root
 
 #: The default of ``measure``, and so the subject of the overview.

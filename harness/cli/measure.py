@@ -33,7 +33,7 @@ from harness.measure.session import Assembly, Interrupted, Prepared
 from harness.measure.session.dry_run import commands_of, session_s
 from harness.measure.session.memory import memory_asked
 from harness.measure.session.progress import in_words
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.project import find_root
 from harness.store import SessionFolder, Store
 

@@ -23,8 +23,7 @@ from harness.errors import InputError
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
 from harness.model.digits import whole_percent
-from harness.model.formatting import DASH, show
-from harness.model.phrases import capital, counted
+from harness.model.formatting import DASH, capital, counted, show
 from harness.project import find_root
 from harness.rows.question import read_rows
 from harness.rows.schema import factors_of, records

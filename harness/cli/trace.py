@@ -14,7 +14,7 @@ import typer
 
 from harness.cli.options import AsJson, say
 from harness.errors import InputError, UnknownKey
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.project import find_root
 from harness.publish.build import keys_on
 from harness.publish.generated import GENERATED, read_values

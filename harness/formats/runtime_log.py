@@ -19,7 +19,7 @@ from harness.formats.jfr_json import read_jfr_json
 from harness.formats.jvm_log import WRITES, JvmLog, Line, parse_line, pause_of
 from harness.formats.log_lines import LogLine, OtherLines, read_lines
 from harness.formats.source import SourceNotes, read_head
-from harness.model.phrases import counted, listed
+from harness.model.formatting import counted, listed
 
 Pause = tuple[int, str]
 _RECORDING = re.compile(r'\s*\{\s*"recording"')

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 
 BLOCK_BYTES = 4 << 20
 PIECE_BYTES = 1 << 20

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from harness.formats.arrays import BoolArray, CodeArray, FloatArray, Texts, with_rows
 from harness.model import Frozen
+from harness.model.formatting import counted
 from harness.model.load_tools import FileSource
-from harness.model.phrases import counted
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
     import pandas as pd

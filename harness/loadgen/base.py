@@ -16,8 +16,7 @@ from pydantic import Field
 
 from harness.errors import MissingTool, UnsupportedLoad
 from harness.loadgen.flow import closed_s
-from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, OpenLoad, Request
-from harness.model.endpoint import Endpoint
+from harness.model import ClosedLoad, Endpoint, Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 
 #: Every adapter leaves its order here, so that the folder explains itself later.
 ORDER_FILE = "order.json"

@@ -44,6 +44,7 @@ from harness.model.started import (
     ClockReading,
     ContainerRecord,
     CpuSpeed,
+    Endpoint,
     GroupReading,
     HostClock,
     InstanceRecord,

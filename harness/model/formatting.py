@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a number is printed: as many digits as its interval carries, in a unit a reader can picture; and a verdict.
+"""How a number is printed: as many digits as its interval carries, in a unit a reader can picture; a verdict; and
+parts of sentences.
 
 Values stay unrounded; the digits are those of :mod:`harness.model.digits`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 
 from harness.model import Estimate, Verdict
@@ -69,8 +71,8 @@ def show(estimate: Estimate, *, like: float | None = None) -> FormattedNumber:
     factor, name = scale_of(estimate.unit, estimate.value if like is None else like)
     value = float(estimate.value * factor)
     low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
-    counted = low is None and high is None and estimate.unit in ("1", "") and value.is_integer()
-    places = 0 if counted else decimals(value, low, high)
+    is_count = low is None and high is None and estimate.unit in ("1", "") and value.is_integer()
+    places = 0 if is_count else decimals(value, low, high)
     text = fixed(value, places)
     unit = joined(name)
     inside = interval(low, high, places)
@@ -112,3 +114,18 @@ def verdict_words(
         Verdict.NOT_ABOUT_SERVICES: f"without a verdict{why}, and not compared with",
     }[verdict]
     return f"in {YOUNG} processes {words}" if young else words
+
+
+def counted(n: int, singular: str, plural: str | None = None) -> str:
+    """Return ``1 stall`` or ``2 stalls``."""
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return ``a``, ``a and b``, or ``a, b and c``."""
+    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def capital(text: str) -> str:
+    """Return a text as it begins a sentence."""
+    return text[:1].upper() + text[1:]

@@ -17,6 +17,20 @@ OTHER_CPU_SHARE = 0.10
 SLOWED_SHARE = 0.10
 
 
+class Endpoint(Frozen):
+    """Where the instance listens."""
+
+    host: str
+    port: int
+    scheme: Literal["http", "https"] = "http"
+
+    @property
+    def url(self) -> str:
+        """The address without a path."""
+        host = f"[{self.host}]" if ":" in self.host else self.host  # an address of IPv6
+        return f"{self.scheme}://{host}:{self.port}"
+
+
 class ClockReading(Frozen):
     """Wall and monotonic time read together: joins logs written on either clock."""
 

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.model.formatting import DASH
-from harness.model.phrases import capital
+from harness.model.formatting import DASH, capital
 from harness.project import commit_of, has_changes
 from harness.publish.generated import GENERATED, Contribution, contributions, in_order
 from harness.publish.latex import escape, render_table

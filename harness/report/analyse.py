@@ -27,7 +27,7 @@ from harness.formats.rows import RequestStream
 from harness.formats.run_parts import RunPart, clocks_apart_s, runs_of, set_back_s
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable, together
 from harness.model.digits import plain
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.report.checks import Checks, check_requests
 from harness.report.latencies import (
     ONE_TRIAL,

@@ -25,7 +25,7 @@ from harness.analysis.attribution.spans import Span
 from harness.formats.arrays import BoolArray, FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.table import RequestTable
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.report import words
 from harness.report.checks import is_coarse
 from harness.report.result import Report

@@ -26,7 +26,7 @@ from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.jvm_log import WRITES
 from harness.formats.table import RequestTable
-from harness.model.phrases import counted, listed
+from harness.model.formatting import counted, listed
 from harness.report.result import ListedStall, ShortStalls
 from harness.report.words import length
 

@@ -13,7 +13,7 @@ import numpy as np
 from harness.errors import InputError
 from harness.formats.arrays import BoolArray, FloatArray, with_rows
 from harness.formats.table import AggregateTable, RequestTable
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.report.latencies import of_aggregate
 from harness.report.words import length
 

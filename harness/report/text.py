@@ -16,7 +16,7 @@ from harness.errors import printable
 from harness.formats.rows import RequestStream
 from harness.formats.table import Rows
 from harness.model.digits import plain
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.report import words
 from harness.report.limits import Checked
 from harness.report.result import Report

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from harness.model.digits import decimals, fixed, plain, spoken
 from harness.model.digits import percent as percent_of
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.report.result import LABEL_QUANTILES, Report
 
 NOT_SAID = "-"

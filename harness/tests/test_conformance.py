@@ -16,8 +16,7 @@ from harness.agent.http_exchange import Answer
 from harness.conformance import SHOWN, answer_fault, applicable, check
 from harness.errors import InputError
 from harness.measure.runner.start_up import wait_first_response
-from harness.model import Expectation
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint, Expectation
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server
 from harness.tests.support.available import patient

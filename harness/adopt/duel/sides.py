@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.adopt.start import service_name
 from harness.errors import InputError
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.model.runtime import OLDEST_JAVA
 from harness.project import git_output
 

@@ -222,8 +222,10 @@ def _generator_limit(seen: Facts) -> _Said | None:
 
 
 def _machine(seen: Facts) -> _Said | None:
-    around = seen.around
-    for cpus, sharing in _sharing(seen.parts):
+    around, service = seen.around, seen.part("service")
+    # beside the service's CPUs one that never sleeps makes way: that its own are full says nothing
+    parts = [part for part in seen.parts if not part.spins or (service and part.cpus & service.cpus)]
+    for cpus, sharing in _sharing(parts):
         cores = sum(part.cores or 0.0 for part in sharing)
         whole = around.n_cpus == len(cpus) and around.idle_cores is not None
         busy = len(cpus) - (around.idle_cores or 0.0) if whole else cores + min(around.taken_cores, len(cpus))

@@ -78,7 +78,8 @@ def bound_columns(
     window = load_window(record, session.header.settle_s)
     if window is not None and window[1] <= window[0]:
         window = None
-    parts = _parts(session.header.provenance, record, samples, window)
+    needs = session.header.implementations[record.planned.configuration.variant.implementation].needs
+    parts = _parts(session.header.provenance, needs, record, samples, window)
     missing = [f"no CPU time of the {part.name} was sampled" for part in parts if part.cores is None]
     seen = Facts(
         parts=parts, asked=_asked(record, record.load), around=_around(session, record, window, parts),
@@ -92,8 +93,9 @@ def bound_columns(
 
 
 def _parts(
-    provenance: Provenance, record: TrialRecord, samples: pd.DataFrame | None, window: Window | None
-) -> tuple[Part, ...]:
+    provenance: Provenance, needs: Sequence[str], record: TrialRecord, samples: pd.DataFrame | None,
+    window: Window | None,
+) -> tuple[Part, ...]:  # fmt: skip
     instance, generator = record.instance, record.generator
 
     def cores(*roles: str) -> float | None:
@@ -109,6 +111,7 @@ def _parts(
         whole = _named("service", instance.cpus_allowed)  # as the kernel numbers them
     with_reader = cores("generator", LOG_READER)  # which has the CPUs of the generator
     pinned = () if generator is None or "load" in provenance.machines else generator.cpu_affinity
+    generator_cpus = _cpus(provenance, "load", pinned) or whole
     parts = [
         Part(
             name="service", cores=cores("service"), most=_quota(record),
@@ -116,15 +119,15 @@ def _parts(
         ),
         Part(
             name="generator", cores=cores("generator") if with_reader is None else with_reader,
-            cpus=_cpus(provenance, "load", pinned) or whole, most=_threads(record),
+            cpus=generator_cpus, most=_threads(record),
             spins=generator is not None and generator.name in BY_NAME and BY_NAME[generator.name].never_sleeps,
         ),
     ]  # fmt: skip
-    names = {item.name for item in record.backing}
-    needed = [role for role, name in BACKING_ROLES.items() if name in names]
+    # behind a later load of a process as well, where sessions before 2026-11-30 have no sample of it
+    needed = [role for role, name in BACKING_ROLES.items() if name in needs]
     if needed:
         of_backing = sorted({cpu for item in record.backing for cpu in item.cpu_affinity})
-        cpus = _cpus(provenance, "database", of_backing) or whole
+        cpus = _cpus(provenance, "database", of_backing) or generator_cpus
         parts.append(Part(name="backing", cores=cores(*needed), cpus=cpus))
     return tuple(parts)
 

@@ -17,8 +17,7 @@ from harness.formats.row_files import HELD_UP_S, METRONOME_SAMPLES
 from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, right_bodies
 from harness.loadgen.summary import read_json_totals, read_order, read_rows, read_totals, summarise
-from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
 #: An answer that takes longer is an error; how long the last ones are awaited.

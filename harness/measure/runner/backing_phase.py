@@ -35,8 +35,6 @@ def bring_up_backing(sampler: Sampling, notes: Notes, cleanup: contextlib.ExitSt
     needs = spec.implementation.needs
     if not needs:
         return
-    if context.backing_apart:
-        sampler = _sampler_there(notes, cleanup)
     need = BackingNeed(
         workload=spec.implementation.workload,
         contract=spec.contract,
@@ -50,12 +48,20 @@ def bring_up_backing(sampler: Sampling, notes: Notes, cleanup: contextlib.ExitSt
             cleanup.callback(_stop, service, notes)
             record = service.record
             context.note(context.backing_host, pid=record.pid, role=ROLES[name], port=record.port)
-            sampler.add(ROLES[name], watch_backing(service))
             notes.backing.append(service)
             if record.n_trials_before:
                 # never wiped: what an earlier trial broke is that trial's, and stays in the tables
                 notes.off_before |= {row.name: row.found - row.expected for row in service.invariants()}
+    sample_backing(sampler, notes, cleanup)
     cleanup.callback(_ask, notes)
+
+
+def sample_backing(sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack) -> None:
+    """Sample what stands behind an instance from now on, on the machine where it stands."""
+    if notes.backing and notes.context.backing_apart:
+        sampler = _sampler_there(notes, cleanup)
+    for service in notes.backing:
+        sampler.add(ROLES[service.record.name], watch_backing(service))
 
 
 def _sampler_there(notes: Notes, cleanup: contextlib.ExitStack) -> Sampling:

@@ -224,6 +224,8 @@ def going_on(first: Notes, spec: TrialSpec, context: TrialContext) -> Notes:
         spec,
         context,
         placement=first.placement,
+        backing=first.backing,
+        backing_records=first.backing_records,
         instance=first.instance,
         conformance=first.conformance,
         warm_up=first.warm_up,

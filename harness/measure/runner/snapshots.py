@@ -13,8 +13,7 @@ from harness.formats.jfr_json import CONTENTION
 from harness.formats.runtime_metrics import answered
 from harness.measure.runner.context import Notes, watch
 from harness.measure.runner.outcome import refuse_crashed
-from harness.model import Boundary
-from harness.model.endpoint import Endpoint
+from harness.model import Boundary, Endpoint
 from harness.model.trial import pod_metrics_file
 from harness.places.hosts.base import Command, Host
 from harness.places.launchers.arguments import RECORDING

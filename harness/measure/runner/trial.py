@@ -24,7 +24,7 @@ from types import MappingProxyType
 from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.loadgen.flow import readiness_request
-from harness.measure.runner.backing_phase import bring_up_backing, judge_backing
+from harness.measure.runner.backing_phase import bring_up_backing, judge_backing, sample_backing
 from harness.measure.runner.context import (
     WARM_UP_HZ,
     Notes,
@@ -62,6 +62,7 @@ from harness.model import (
     RuntimeSettings,
     TrialRecord,
 )
+from harness.places.backing.base import WATCH_FILE
 from harness.places.hosts.base import now
 from harness.places.hosts.measuring import Sampling
 from harness.places.launchers.arguments import GC_LOG
@@ -114,7 +115,7 @@ def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
             made[-1].outcome = Outcome.FAILED
             made[-1].reason = f"the process of {spec.planned.trial_id} ended before it: {made[-2].reason}"
         made[number].instance = first.instance
-        for log in (GC_LOG, SERVICE_STDERR):  # of the whole life of the process
+        for log in (GC_LOG, SERVICE_STDERR, WATCH_FILE):  # of the whole life of the process
             if (spec.folder / log).is_file():
                 shutil.copyfile(spec.folder / log, going.folder / log)
     for notes in made:
@@ -159,6 +160,8 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
         if later or then is not None:
             _stop_sampler(sampler, notes)
             notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
+            if later:
+                notes.stored_before = None  # what later loads store would be counted with it
             for step in later:
                 made.append(going_on(notes, *step))
                 _go_on(instance, made[-1])
@@ -187,6 +190,7 @@ def _go_on(instance: Instance, notes: Notes) -> None:
     with contextlib.ExitStack() as cleanup:
         _, sampler = _sampled_folder(notes, cleanup)
         sampler.add("service", watch(instance))
+        sample_backing(sampler, notes, cleanup)
         _load(instance, sampler, notes)
 
 

@@ -26,8 +26,7 @@ from harness.measure.runner.duet_arm import DuetArm
 from harness.measure.runner.load_phase import command_of, difference
 from harness.measure.runner.outcome import refuse_crashed
 from harness.measure.runner.snapshots import save_metrics
-from harness.model import ClosedLoad, Outcome, Request, WarmUpRecord, WarmUpSpec, WarmUpWindow
-from harness.model.endpoint import Endpoint
+from harness.model import ClosedLoad, Endpoint, Outcome, Request, WarmUpRecord, WarmUpSpec, WarmUpWindow
 from harness.model.warm_up import WarmClass, unsettled
 from harness.places.hosts.base import Command
 from harness.places.launchers.base import Instance

@@ -15,8 +15,7 @@ from harness.measure.session.headroom import echo_load, wanted_readings
 from harness.measure.session.memory import fit_s, memory_asked, tried
 from harness.measure.session.planning import Prepared, first_configuration
 from harness.measure.session.wiring import Assembly
-from harness.model import Configuration, Load, PlannedTrial, Request
-from harness.model.endpoint import Endpoint
+from harness.model import Configuration, Endpoint, Load, PlannedTrial, Request
 from harness.provenance import without_paths
 
 # Seen on two cores; for planning only.

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.model.started import SLOWED_SHARE, slowed_share
 
 #: Goes to the begin of a terminal's line, which is cleared.

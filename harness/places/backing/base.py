@@ -13,6 +13,9 @@ from pydantic import Field
 from harness.errors import TrialFailure
 from harness.model import BackingName, BackingRecord, BackingSettings, Frozen, InvariantReading, Outcome
 
+#: Statistics of a database, read while it runs.
+WATCH_FILE = "database.csv"
+
 
 class BackingNeed(Frozen):
     """What is to be backed: a workload, by its contract, with these settings."""

@@ -25,7 +25,7 @@ import psycopg
 
 from harness.errors import HostError, TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
-from harness.places.backing.base import BackingNeed
+from harness.places.backing.base import WATCH_FILE, BackingNeed
 from harness.places.backing.postgres import DatabaseMachine
 from harness.places.backing.postgres_cluster import INVARIANTS, STORED, Cluster, Clusters
 from harness.places.backing.postgres_server import (
@@ -42,7 +42,6 @@ from harness.places.backing.postgres_server import (
 )
 
 HZ = 2.0
-WATCH_FILE = "database.csv"
 #: How long statements that were under way may take to end once the service is gone.
 QUIET_WITHIN_S = 30.0
 WATCH_COLUMNS = (

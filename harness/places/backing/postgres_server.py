@@ -25,8 +25,7 @@ import psycopg
 
 from harness.agent.processes import GONE_WITHIN_S
 from harness.errors import HostError, InputError, TrialFailure
-from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.model.endpoint import Endpoint
+from harness.model import BackingSettings, Endpoint, InvariantReading, Outcome
 from harness.places.backing.postgres import ADDRESS, DatabaseMachine
 from harness.places.hosts.base import Command, Exit, Process, StopSignal
 

@@ -19,8 +19,7 @@ from harness.agent.processes import read_stat
 from harness.agent.sampler import Sampler, Subject
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
-from harness.model import ClockReading, GroupReading, ResourceReading
-from harness.model.endpoint import Endpoint
+from harness.model import ClockReading, Endpoint, GroupReading, ResourceReading
 from harness.places.hosts.base import Command, Completed, Exit, StopSignal
 from harness.places.hosts.measuring import MeasuringHost, Sampling, SpeedMeter, Started
 from harness.places.sampling import as_reading

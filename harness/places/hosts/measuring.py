@@ -17,8 +17,7 @@ from harness.agent.http_exchange import FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.sampler import SamplerSummary, Subject
-from harness.model import ClockReading, CpuSpeed, HostClock, ResourceReading
-from harness.model.endpoint import Endpoint
+from harness.model import ClockReading, CpuSpeed, Endpoint, HostClock, ResourceReading
 from harness.places.hosts.base import Host
 
 

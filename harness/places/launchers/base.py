@@ -12,8 +12,15 @@ from typing import Protocol, Self, runtime_checkable
 from pydantic import model_validator
 
 from harness.errors import HostError, InputError
-from harness.model import BackingSettings, BuildRecord, Frozen, Implementation, InstanceRecord, Variant
-from harness.model.endpoint import Endpoint
+from harness.model import (
+    BackingSettings,
+    BuildRecord,
+    Endpoint,
+    Frozen,
+    Implementation,
+    InstanceRecord,
+    Variant,
+)
 from harness.places.hosts.measuring import MeasuringHost
 
 #: Environment variables whose values no record, log or data may hold.

@@ -73,7 +73,9 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
             try:
                 place.images.load(stream)  # sent as it is read
             except (errors.APIError, errors.ImageLoadError) as problem:
-                raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
+                raise RematchError(
+                    f"image {image}: the Docker daemon could not take it: {problem}"
+                ) from problem
 
     def sweep_left(self) -> None:
         """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when

@@ -18,8 +18,7 @@ from lightkube.resources.core_v1 import Node
 
 from harness.agent.sampler import Subject
 from harness.errors import HostError, InputError, RematchError, TrialFailure
-from harness.model import Implementation, KubernetesRecord, Outcome, RuntimeSettings
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint, Implementation, KubernetesRecord, Outcome, RuntimeSettings
 from harness.places.hosts.base import Completed, now, run_words
 from harness.places.launchers.arguments import ONLY_PODS
 from harness.places.launchers.base import LaunchSpec

@@ -25,6 +25,7 @@ from harness.errors import HostError, TrialFailure
 from harness.formats.runtime_metrics import go_cpus, jvm_cpus
 from harness.model import (
     ClockReading,
+    Endpoint,
     InstanceRecord,
     KubernetesRecord,
     Outcome,
@@ -32,7 +33,6 @@ from harness.model import (
     ResourceReading,
     RuntimeCpus,
 )
-from harness.model.endpoint import Endpoint
 from harness.places.hosts.local import LocalHost, group_of, start_ticks_of
 from harness.places.hosts.measuring import Sampling, Started
 from harness.places.launchers.arguments import GC_LOG

@@ -31,8 +31,7 @@ from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.processes import read_stat
 from harness.errors import HostError, TrialFailure
-from harness.model import Outcome
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint, Outcome
 from harness.places.launchers.kubernetes_cluster import Cluster, PodsSpec, container_resources
 
 #: The events of every start of a pod; one that is not there was lost, or dropped by a limit of the cluster.

@@ -14,13 +14,13 @@ from harness.errors import HostError, TrialFailure
 from harness.model import (
     BackingSettings,
     BuildRecord,
+    Endpoint,
     Implementation,
     InstanceRecord,
     Outcome,
     Request,
     Variant,
 )
-from harness.model.endpoint import Endpoint
 from harness.places.hosts.base import Command, Host, Process, run_words
 from harness.places.hosts.measuring import MeasuringHost
 from harness.places.launchers import training

@@ -27,8 +27,7 @@ from harness.agent.files import file_sha256
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Subject
 from harness.errors import HostError, RematchError
-from harness.model import CpuProfile, Frozen, Implementation, Request, Toolchain
-from harness.model.endpoint import Endpoint
+from harness.model import CpuProfile, Endpoint, Frozen, Implementation, Request, Toolchain
 from harness.places.hosts.base import Command, Host, Process, run_words
 from harness.places.hosts.measuring import MeasuringHost
 

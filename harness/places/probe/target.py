@@ -17,9 +17,8 @@ from pydantic import Field
 
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.errors import InputError
-from harness.model import Frozen
+from harness.model import Endpoint, Frozen
 from harness.model.digits import plain
-from harness.model.endpoint import Endpoint
 
 PERMISSION = "--i-have-permission"
 

@@ -25,8 +25,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from harness.analysis.stats.ages import young_arms
 from harness.model.age import YOUNG
 from harness.model.digits import fixed, plain
-from harness.model.formatting import NOT_MEASURED
-from harness.model.phrases import capital, listed
+from harness.model.formatting import NOT_MEASURED, capital, listed
 
 #: Okabe and Ito (2008). Go and Java differ in lightness too, so they stay apart in grey.
 COLOURS = {"go": "#0072B2", "java": "#E69F00"}

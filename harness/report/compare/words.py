@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.model import Verdict
 from harness.model.digits import percent, plain, spoken
-from harness.model.phrases import counted
+from harness.model.formatting import counted
 from harness.report.compare.result import NAMES, Comparison, Row
 from harness.report.limits import Checked
 from harness.report.words import NOT_SAID, Table

@@ -15,12 +15,8 @@ from harness.adopt.requests import read_requests
 from harness.agent.http_exchange import Answer
 from harness.conformance import answer_fault
 from harness.errors import InputError
+from harness.tests.support.result_files import write
 from harness.workloads import load_all_requests, load_cases
-
-
-def written(folder: Path, name: str, text: str) -> Path:
-    (folder / name).write_text(text, "utf-8")
-    return folder / name
 
 
 def test_curl_lines_give_method_path_headers_and_body(tmp_path: Path) -> None:
@@ -29,7 +25,7 @@ def test_curl_lines_give_method_path_headers_and_body(tmp_path: Path) -> None:
         'curl -X PUT http://localhost:8080/items/1 \\\n  --json \'{"name": "a"}\'\n'
         "curl -u joe:secret localhost:8080/\n"
     )
-    first, second, third = read_requests(written(tmp_path, "calls.sh", text)).asked
+    first, second, third = read_requests(write(tmp_path / "calls.sh", text)).asked
     assert (first.method, first.path) == ("GET", "/items?limit=2")
     assert first.headers == {"Accept": "text/plain", "Cookie": "a=b"}
     assert (second.method, second.path, second.body) == ("PUT", "/items/1", '{"name": "a"}')
@@ -56,8 +52,8 @@ def test_curl_lines_give_method_path_headers_and_body(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_is_read_as_by_curl(tmp_path: Path, line: str, asked: tuple[str, str, str | None]) -> None:
-    written(tmp_path, "body.json", '{"n":\n 1}\n')
-    (one,) = read_requests(written(tmp_path, "calls.curl", f"# it's one\n{line}\n")).asked
+    write(tmp_path / "body.json", '{"n":\n 1}\n')
+    (one,) = read_requests(write(tmp_path / "calls.curl", f"# it's one\n{line}\n")).asked
     assert (one.method, one.path, one.body) == asked
 
 
@@ -67,7 +63,7 @@ def test_headers_are_part_of_what_is_asked(tmp_path: Path) -> None:
         "curl http://a/x -b 'a=1; b=2' -A agent -e http://b/ -H 'Host: shop' -H 'Accept-Encoding: br'",
         "curl http://a/x",
     )  # fmt: skip
-    found = read_requests(written(tmp_path, "calls.curl", "\r\n".join(lines)))
+    found = read_requests(write(tmp_path / "calls.curl", "\r\n".join(lines)))
     assert [one.headers for one in found.asked] == [
         {"Authorization": "Bearer t"}, {}, {"Accept-Encoding": "gzip, deflate"},
         {"Cookie": "a=1; b=2", "User-Agent": "agent", "Referer": "http://b/", "Accept-Encoding": "br"},
@@ -94,7 +90,7 @@ def test_headers_are_part_of_what_is_asked(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_not_understood_is_named(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(InputError) as refused:
-        read_requests(written(tmp_path, "calls.sh", text))
+        read_requests(write(tmp_path / "calls.sh", text))
     assert words in str(refused.value)
 
 
@@ -118,7 +114,7 @@ components:
   parameters:
     page: {name: page, in: query, required: true, example: 3}
 """
-    found = read_requests(written(tmp_path, "openapi.yaml", text))
+    found = read_requests(write(tmp_path / "openapi.yaml", text))
     assert [(one.method, one.path) for one in found.asked] == [
         ("GET", "/api/items/7?sort=up"), ("GET", "/api/items?page=3"),
     ]  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from harness.agent import http_exchange
 from harness.agent.http_exchange import Connection, ConnectionEnded, ExchangeError, request_bytes
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint
 from harness.tests.support.scripted_server import CLOSE, HEAD_ONLY, RESET, scripted
 
 HERE = Endpoint(host="127.0.0.1", port=80)

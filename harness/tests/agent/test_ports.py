@@ -14,7 +14,7 @@ import pytest
 from harness.agent import ports
 from harness.agent.http_exchange import Connection
 from harness.agent.ports import CHOSEN_BY_SYSTEM, outside
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint
 from harness.tests.support.sessions import REPOSITORY
 
 ANOTHER = (

@@ -158,6 +158,25 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
     assert eventually(lambda: nothing_left(root, databases))
 
 
+def test_a_later_load_of_a_process_has_what_stands_behind_it_too(tmp_path: Path, databases: Path) -> None:
+    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, backing='same_process = "load"'))
+    file = root / "harness/experiments/tiny.toml"
+    file.write_text(file.read_text() + sessions.TWO_LOADS)
+    folder = ledger_sessions.measure_ledger(root, ledger_sessions.real_database(databases))
+    records = {bool(record.planned.process_of): record for record in folder.records()}
+    for record in (records[False], records[True]):
+        assert (record.outcome, record.reason) == (Outcome.OK, None)
+        assert [service.name for service in record.backing] == ["postgresql", "upstream"]
+        samples = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
+        assert {line.split(",")[1] for line in samples[1:]} == {
+            "service",
+            "generator",
+            "database",
+            "upstream",
+        }
+        assert folder.has(record.planned.trial_id, "database.csv")
+
+
 @only_in_ci("a session that is killed beside its database")
 def test_a_session_killed_in_mid_trial_leaves_data_for_a_sweep_alone(tmp_path: Path, databases: Path) -> None:
     root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, loops=60))

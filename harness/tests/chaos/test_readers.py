@@ -31,6 +31,7 @@ from harness.project import EXPERIMENTS, LEDGERS
 from harness.report.compare.reading import RunFiles, read_run
 from harness.report.output import main
 from harness.tests.support.available import PROJECT, long_tests_are_asked_for
+from harness.tests.support.result_files import write
 from harness.workloads import load_all_requests, load_cases
 
 #: Files of each reader in a run of ``make test``, and of ``make test-all``.
@@ -75,15 +76,8 @@ def recordings(*patterns: str) -> tuple[bytes, ...]:
     return tuple(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data for data in files)
 
 
-def written(data: bytes, folder: Path, name: str = "changed.file") -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
-
-
 def result(data: bytes, folder: Path, rng: random.Random) -> None:
-    path, way = written(data, folder), rng.random()
+    path, way = write(folder / "changed.file", data), rng.random()
     if way < 0.15:
         read_run(RunFiles(name="a", paths=(path,)))
         return
@@ -94,7 +88,7 @@ def result(data: bytes, folder: Path, rng: random.Random) -> None:
 
 def runtime_log(data: bytes, folder: Path, rng: random.Random) -> None:
     name = "changed.file.gz" if data[:2] == b"\x1f\x8b" else "changed.file"
-    read_runtime_log(written(data, folder, name), process_start_epoch_s=rng.choice([None, 1.7e9]))
+    read_runtime_log(write(folder / name, data), process_start_epoch_s=rng.choice([None, 1.7e9]))
 
 
 def prometheus(data: bytes, folder: Path, rng: random.Random) -> None:
@@ -103,16 +97,16 @@ def prometheus(data: bytes, folder: Path, rng: random.Random) -> None:
 
 def experiment(data: bytes, folder: Path, rng: random.Random) -> None:
     named = re.match(rb'(?:.*\n){0,20}?name = "([a-z0-9-]{1,40})"', data)
-    load_study(PROJECT, str(written(data, folder, f"{named[1].decode() if named else 'changed'}.toml")))
+    load_study(PROJECT, str(write(folder / f"{named[1].decode() if named else 'changed'}.toml", data)))
 
 
 def service(data: bytes, folder: Path, rng: random.Random) -> None:
-    written(data, folder, "services/strings/go-nethttp/service.toml")
+    write(folder / "services/strings/go-nethttp/service.toml", data)
     load_implementations(folder, "strings")
 
 
 def requests(data: bytes, folder: Path, rng: random.Random) -> None:
-    contract = written(data, folder, "services/strings/contract/requests.jsonl").parent
+    contract = write(folder / "services/strings/contract/requests.jsonl", data).parent
     if rng.random() < 0.5:
         load_requests(folder, "strings")
     else:
@@ -120,11 +114,11 @@ def requests(data: bytes, folder: Path, rng: random.Random) -> None:
 
 
 def cases(data: bytes, folder: Path, rng: random.Random) -> None:
-    load_cases(written(data, folder, "contract/cases.jsonl").parent)
+    load_cases(write(folder / "contract/cases.jsonl", data).parent)
 
 
 def hosts(data: bytes, folder: Path, rng: random.Random) -> None:
-    written(data, folder, HOSTS)
+    write(folder / HOSTS, data)
     host_names(folder)
 
 

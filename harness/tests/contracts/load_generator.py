@@ -22,8 +22,7 @@ from harness.errors import TrialFailure
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator, LoadSpec
-from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad
-from harness.model.endpoint import Endpoint
+from harness.model import ClosedLoad, Endpoint, Expectation, LoadProfile, LoadSummary, OpenLoad
 from harness.tests.support.answering_server import (
     AWKWARD,
     AnsweringServer,

@@ -15,15 +15,10 @@ from harness.formats.jtl import open_jtl
 from harness.formats.log_lines import BEGINS, LONGEST_LINE, OtherLines, read_lines
 from harness.formats.rows import _Records
 from harness.formats.runtime_log import read_runtime_log
+from harness.tests.support.result_files import write
 
 HEADER = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
 ROW = "1795261972662,48,hello,200,true,,39"
-
-
-def write(folder: Path, data: bytes, name: str = "some.jtl") -> Path:
-    path = folder / name
-    path.write_bytes(data)
-    return path
 
 
 class _Counting(str):
@@ -43,7 +38,7 @@ def test_a_quote_that_stays_open_is_not_looked_for_again_with_every_line(tmp_pat
     n = 2000
     lines = [_Counting('1,3,hello,500,false,"oops'), *([_Counting("no row")] * n), _Counting(ROW)]
     block = source.Block(data=b"", first_line=2)
-    layout = open_jtl(write(tmp_path, f"{HEADER}\n{ROW}\n".encode())).layout
+    layout = open_jtl(write(tmp_path / "some.jtl", f"{HEADER}\n{ROW}\n".encode())).layout
     _Counting.looked_at = 0
     after = _Records(block, layout)._record(list(lines), 0)
     assert after == n + 1
@@ -52,7 +47,7 @@ def test_a_quote_that_stays_open_is_not_looked_for_again_with_every_line(tmp_pat
 
 def test_a_small_gzip_file_is_unpacked_in_pieces_and_whole(tmp_path: Path) -> None:
     text = b"a,b,c,d\n" * 4_000_000
-    path = write(tmp_path, gzip.compress(text, 9), "large.jtl.gz")
+    path = write(tmp_path / "large.jtl.gz", gzip.compress(text, 9))
     assert path.stat().st_size < len(text) // 500
     pieces = list(source.read_text_pieces(path, source.SourceNotes()))
     assert max(map(len, pieces)) <= source.PIECE_BYTES
@@ -63,7 +58,7 @@ def test_a_small_gzip_file_is_unpacked_in_pieces_and_whole(tmp_path: Path) -> No
 def test_an_endless_line_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
     monkeypatch.setattr(source, "PIECE_BYTES", 1000)
     monkeypatch.setattr(source, "LONGEST_RECORD_BYTES", 5000)
-    path = write(tmp_path, line * 50_000)
+    path = write(tmp_path / "some.jtl", line * 50_000)
     pieces = list(source.read_text_pieces(path, source.SourceNotes()))
     assert max(map(len, pieces)) <= 2 * (5000 + 1000)
     assert not list(source.without_lines(iter(pieces), 1))
@@ -72,7 +67,7 @@ def test_an_endless_line_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_line_of_a_jvms_log_has_a_longest_length_and_the_next_one_is_read(tmp_path: Path) -> None:
     good = b"[2.000s][info][gc] GC(1) Pause Young (Normal) 24M->4M(64M) 1.000ms\n"
     endless = b"[1.000s][info][safepoint] " + b'Safepoint "a", ' * 20_000 + b"\n"
-    path = write(tmp_path, endless + good, "gc.log")
+    path = write(tmp_path / "gc.log", endless + good)
     lines, _, _ = lines_of(path)
     assert max(map(len, lines)) <= LONGEST_LINE
     assert lines[-1] == good.decode().rstrip()
@@ -91,7 +86,9 @@ def test_empty_lines_of_a_log_are_passed_over_and_the_others_read_as_ever(tmp_pa
     )  # fmt: skip
     for n in range(300):
         data = b"".join(rng.choice(parts) for _ in range(rng.randrange(12)))
-        path = write(tmp_path, gzip.compress(data, 1) if n % 2 else data, "gc.log.gz" if n % 2 else "gc.log")
+        path = write(
+            tmp_path / ("gc.log.gz" if n % 2 else "gc.log"), gzip.compress(data, 1) if n % 2 else data
+        )
         every = [line for line in data.decode().split("\n") if line.strip()]
         begins = [found.start() if (found := BEGINS.search(line)) else None for line in every]
         read, others, _ = lines_of(path)
@@ -101,5 +98,5 @@ def test_empty_lines_of_a_log_are_passed_over_and_the_others_read_as_ever(tmp_pa
             for line, at in zip(every, begins, strict=True)
             if at is not None
         ]
-    path = write(tmp_path, b"\n" * 3_000_000 + b"[1s] a\n", "gc.log")
+    path = write(tmp_path / "gc.log", b"\n" * 3_000_000 + b"[1s] a\n")
     assert lines_of(path)[0] == ["[1s] a"]

@@ -17,7 +17,7 @@ from harness.formats.row_files import read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.wrk_text import SCALES, number_of, read_wrk2
 from harness.tests.support.generated_jtl import report_file
-from harness.tests.support.result_files import oha_db
+from harness.tests.support.result_files import oha_db, write
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -32,12 +32,6 @@ def totals_of(path: Path) -> AggregateTable:
     table = read_any(path)
     assert isinstance(table, AggregateTable)
     return table
-
-
-def written(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, "utf-8")
-    return path
 
 
 @pytest.mark.parametrize("kind", ["failures", "exceptions"])
@@ -94,7 +88,7 @@ POST,/uppercase,200,3,12,13.25,2.1,410.7,13,19.97,0.3,12,13,14,15,20,30,99,140,4
 
 @pytest.mark.parametrize("text", [OLD, ONE], ids=["0.9", "1.0"])
 def test_columns_of_older_releases_of_locust_are_read_by_their_meaning(tmp_path: Path, text: str) -> None:
-    table = totals_of(written(tmp_path, "run_stats.csv", text))
+    table = totals_of(write(tmp_path / "run_stats.csv", text))
     assert table.total is not None and table.total.n_requests == 200
     assert table.total.latency_quantiles_s["p50"] == 0.012
     assert [row.n_requests for row in table.rows] == [200]
@@ -102,7 +96,7 @@ def test_columns_of_older_releases_of_locust_are_read_by_their_meaning(tmp_path:
 
 @pytest.mark.parametrize("name", ["\N{SUPERSCRIPT TWO}9.99%", "999%", "%", ".%"])
 def test_a_column_is_a_percentile_when_its_name_is_a_number_up_to_100(tmp_path: Path, name: str) -> None:
-    total = totals_of(written(tmp_path, "run_stats.csv", ONE.replace("99.99%", name))).total
+    total = totals_of(write(tmp_path / "run_stats.csv", ONE.replace("99.99%", name))).total
     assert total is not None
     assert set(total.latency_quantiles_s) >= {"p99.9", "p99.999", "max"}
     assert f"p{name.removesuffix('%')}" not in total.latency_quantiles_s
@@ -122,7 +116,7 @@ def test_requests_of_gatling(tmp_path: Path, release: str) -> None:
     bad = GATLING[release].format("KO", "status.find.is(200), but actually found 500")
     lines = ["RUN\tShop\tshop\t1700000000000\t \t3.9.5", "USER\tscenario\tSTART\t1700000000090", good, bad]
     text = "\n".join([*lines, "GROUP\tshop\t1\t2\t1\tOK", "ERROR\tcrash\t3", good[:40]])
-    table = requests_of(written(tmp_path, "simulation.log", text))
+    table = requests_of(write(tmp_path / "simulation.log", text))
     assert table.source == "gatling" and table.ok.tolist() == [True, False]
     assert table.latency_s.tolist() == [0.25, 0.25]
     assert table.start_epoch_s.tolist() == [1_700_000_000.1] * 2
@@ -136,7 +130,7 @@ def test_requests_of_gatling(tmp_path: Path, release: str) -> None:
 )
 def test_a_sample_that_is_no_number_is_counted(tmp_path: Path, bad: str) -> None:
     text = f"start_epoch_s,latency_ms,ok,name,error\n2.5,0.25,true,a,\n{bad}\n"
-    table = requests_of(written(tmp_path, "samples.csv", text))
+    table = requests_of(write(tmp_path / "samples.csv", text))
     assert table.latency_s.tolist() == [0.00025]
     assert (table.unreadable.n, table.unreadable.first_line) == (1, 3)
 
@@ -145,7 +139,7 @@ def test_a_sample_that_is_no_number_is_counted(tmp_path: Path, bad: str) -> None
 def test_a_summary_of_wrk2_that_ends_early_is_refused(tmp_path: Path, cut_before: str) -> None:
     text = (GOLDEN / "wrk2" / "latency.txt").read_text()
     with pytest.raises(InputError, match="wrk2"):
-        read_wrk2(written(tmp_path, "wrk2.txt", text[: text.index(cut_before)]))
+        read_wrk2(write(tmp_path / "wrk2.txt", text[: text.index(cut_before)]))
 
 
 @pytest.mark.parametrize(

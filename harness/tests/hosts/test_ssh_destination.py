@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from harness.errors import HostError
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint
 from harness.places.hosts.base import Command
 from harness.places.hosts.ssh.host import SshHost
 from harness.places.hosts.ssh.settings import HostSettings

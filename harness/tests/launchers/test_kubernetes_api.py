@@ -18,8 +18,7 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import HostError, InputError, TrialFailure
-from harness.model import KubernetesRecord, PodRecord, RuntimeCpus, RuntimeSettings
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint, KubernetesRecord, PodRecord, RuntimeCpus, RuntimeSettings
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers import kubernetes, kubernetes_instance, kubernetes_pods
 from harness.places.launchers.images import write_archive

@@ -13,6 +13,7 @@ import pytest
 
 from harness.tests.support import log_forms
 from harness.tests.support.command import run_here
+from harness.tests.support.result_files import write
 
 STARTED = ("--process-start", f"{log_forms.START_S:.0f}")
 #: Pauses of another process that were at about the same uptimes.
@@ -49,12 +50,6 @@ def explained(report: dict[str, Any]) -> float:
     return value
 
 
-def written(folder: Path, text: str, name: str = "gc.log") -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
 #: Some of many: `formats/test_log_forms.py` has all.
 FORMS: dict[str, Callable[[], str]] = {
     "JVM, docker compose": lambda: log_forms.carried(
@@ -67,7 +62,7 @@ FORMS: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_pauses_of_a_log_in_any_form_explain_the_peaks(requests: Path, tmp_path: Path, form: str) -> None:
-    report = reported(requests, "--gc", written(tmp_path, FORMS[form]()), *STARTED)
+    report = reported(requests, "--gc", write(tmp_path / "gc.log", FORMS[form]()), *STARTED)
     assert explained(report) > 0.95
     assert [stall["cause"] for stall in report["stalls"]] == ["gc_pause"] * len(log_forms.PAUSES)
     assert abs(report["attribution"]["clock_offset_s"]) < 0.01
@@ -90,11 +85,14 @@ def of_service(lines: list[log_forms.Line], name: str) -> list[log_forms.Line]:
 def test_services_that_ran_at_the_same_time_are_not_laid_over(requests: Path, tmp_path: Path) -> None:
     shop = of_service(log_forms.jvm_lines(), "shop-1")
     cart = of_service(log_forms.jvm_lines(OTHERS), "cart-1")
-    report = reported(requests, "--gc", written(tmp_path, by_turns(shop, cart)))
+    report = reported(requests, "--gc", write(tmp_path / "gc.log", by_turns(shop, cart)))
     assert "at the same time (shop-1  | and cart-1  |)" in report["attribution"]["refused"]
     # one that had ended before is no hindrance
     gone = of_service(log_forms.jvm_lines(OTHERS, at(log_forms.START_S - 900)), "cart-1")
-    assert explained(reported(requests, "--gc", written(tmp_path, log_forms.text_of([*gone, *shop])))) > 0.95
+    assert (
+        explained(reported(requests, "--gc", write(tmp_path / "gc.log", log_forms.text_of([*gone, *shop]))))
+        > 0.95
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,5 +104,5 @@ def test_services_that_ran_at_the_same_time_are_not_laid_over(requests: Path, tm
     ids=["JVM", "Go"],
 )
 def test_advice_fits_a_runtime(requests: Path, tmp_path: Path, text: str, says: str, never_says: str) -> None:
-    refused = reported(requests, "--gc", written(tmp_path, text))["attribution"]["refused"]
+    refused = reported(requests, "--gc", write(tmp_path / "gc.log", text))["attribution"]["refused"]
     assert "--process-start" in refused and says in refused and never_says not in refused

@@ -39,13 +39,6 @@ def side_by_side(root: Path, *, duration_s: float = 1.5) -> Path:
     return root
 
 
-def measured(root: Path) -> SessionFolder:
-    folder = sessions.measure_tiny(root)
-    assert folder.complete and folder.verify() == ()
-    assert eventually(lambda: not sessions.running_below(root))
-    return folder
-
-
 def pair_of(folder: SessionFolder, variant: str) -> tuple[TrialRecord, TrialRecord]:
     """The trial of a variant (of the reference: its duplicate), and the one that ran beside it."""
     records = {record.planned.trial_id: record for record in folder.records()}
@@ -72,7 +65,7 @@ def exchanges(folder: SessionFolder, record: TrialRecord) -> list[list[str]]:
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with one session: three pairs, one of which fails."""
     made = side_by_side(tmp_path_factory.mktemp("duet"))
-    measured(made)
+    sessions.measure_whole(sessions.tiny_assembly(made))
     return made
 
 
@@ -128,7 +121,7 @@ def test_a_pair_is_made_again_whole_and_what_is_left_of_one_has_failed(root: Pat
     half, lost = pair_of(folder, "calm")
     for record in (*kept, lost):
         shutil.rmtree(folder.folder / record.planned.trial_id)
-    folder = measured(copy)
+    folder = sessions.measure_whole(sessions.tiny_assembly(copy))
     again = pair_of(folder, "same")
     assert [record.outcome for record in again] == [Outcome.OK, Outcome.OK]
     assert again[0].started != kept[0].started

@@ -16,14 +16,12 @@ from harness.agent.sampler import Subject
 from harness.analysis.tables.runtime_columns import warm_up_columns
 from harness.loadgen.base import LoadSpec
 from harness.measure.runner.load_phase import CALLS, counts_of
-from harness.measure.session import measure, prepare
 from harness.model import LoadSummary, Outcome, ResourceReading, TrialRecord
 from harness.places.hosts.local import LocalHost
 from harness.store import SessionFolder
 from harness.tests.runner.test_one_process import two_loads, with_windows
 from harness.tests.support import sessions
 from harness.tests.support.fakes import FakeLoadGenerator
-from harness.tests.support.instances import eventually
 
 #: Longer than any load here lasts.
 COMPILED_S = 60.0
@@ -71,11 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
     assembly = with_windows(root)
     generators = {**assembly.generators, "locust": LateAtFirst}
     assembly = dataclasses.replace(assembly, generators=generators, host=CompilingHost(COMPILING_LOADS))
-    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    folder = measure(assembly, prepared, limits=sessions.LIMITS)
-    assert folder.complete and folder.verify() == ()
-    assert eventually(lambda: not sessions.running_below(root))
-    return folder
+    return sessions.measure_whole(assembly)
 
 
 def of(folder: SessionFolder, variant: str, process: int = 0) -> list[TrialRecord]:

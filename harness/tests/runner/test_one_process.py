@@ -12,28 +12,19 @@ import pytest
 
 from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.measure.runner.context import SAMPLING_HZ, WARM_UP_HZ
-from harness.measure.session import Assembly, measure, prepare
+from harness.measure.session import Assembly
 from harness.model import ClosedLoad, LoadSummary, Outcome, TrialRecord
 from harness.store import SessionFolder
 from harness.tests.support import sessions
 from harness.tests.support.fakes import FakeLoadGenerator
-from harness.tests.support.instances import eventually
 
-TWO_LOADS = """
-[factors.load]
-few = { load = "few" }
-more = { load = "more" }
-
+WARM_UP = """
 [profiles.smoke.warm_up]
 generator = "wrk"
 users = 2
 n_windows = 2
 tolerance = 0.9
 at_most_s = 60
-
-[profiles.smoke.loads.more]
-generator = "locust"
-profile = { model = "closed", users = 2, loops = 8 }
 """
 
 
@@ -70,22 +61,15 @@ def two_loads(root: Path, more: str = WRONG) -> Path:
     sessions.make_session_project(root, other="crash_after = 0")
     file = root / "harness" / "experiments" / "tiny.toml"
     head, _, rest = file.read_text().partition("\n[variants.calm]")
-    file.write_text(f'{head}same_process = "load"\n\n[variants.calm]{rest}{more}{TWO_LOADS}')
+    file.write_text(
+        f'{head}same_process = "load"\n\n[variants.calm]{rest}{more}{sessions.TWO_LOADS}{WARM_UP}'
+    )
     return root
 
 
 def with_windows(root: Path) -> Assembly:
     assembly = sessions.tiny_assembly(root)
     return dataclasses.replace(assembly, generators={**assembly.generators, "wrk": ShortWindows})
-
-
-def measured(root: Path) -> SessionFolder:
-    assembly = with_windows(root)
-    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    folder = measure(assembly, prepared, limits=sessions.LIMITS)
-    assert folder.complete and folder.verify() == ()
-    assert eventually(lambda: not sessions.running_below(root))
-    return folder
 
 
 def pairs(folder: SessionFolder, variant: str = "calm") -> list[tuple[TrialRecord, TrialRecord]]:
@@ -102,7 +86,7 @@ def pairs(folder: SessionFolder, variant: str = "calm") -> list[tuple[TrialRecor
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with one session, with a warm-up in each process."""
     made = two_loads(tmp_path_factory.mktemp("one-process"))
-    measured(made)
+    sessions.measure_whole(with_windows(made))
     return made
 
 
@@ -150,7 +134,9 @@ def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(root: Pa
     folder = sessions.tiny_folder(copy)
     first, second = pairs(folder)[0]
     shutil.rmtree(folder.folder / second.planned.trial_id)
-    again = next(pair for pair in pairs(measured(copy)) if pair[0].planned == first.planned)
+    again = next(
+        pair for pair in pairs(sessions.measure_whole(with_windows(copy))) if pair[0].planned == first.planned
+    )
     assert again[0] == first
     assert again[1].outcome == Outcome.OK
     assert again[1].instance is not None and first.instance is not None

@@ -65,10 +65,7 @@ def lay_out(root: Path, variants: Mapping[str, str], *, loops: int = 5) -> Path:
 
 def measured(root: Path, limits: Limits = sessions.LIMITS) -> dict[str, model.TrialRecord]:
     """Measure the tiny experiment; return variant -> its record, of all but the calm one."""
-    folder = sessions.measure_tiny(root, limits=limits)
-    assert folder.complete
-    assert folder.verify() == ()
-    assert eventually(lambda: not sessions.running_below(root))
+    folder = sessions.measure_whole(sessions.tiny_assembly(root), limits)
     assert not list((root / ".cache" / "running").glob("*.json"))
     calm = [record for record in folder.records() if record.planned.configuration.variant_name == "calm"]
     assert [record.outcome for record in calm] == [model.Outcome.OK, model.Outcome.OK]
@@ -93,7 +90,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, model.TrialRecor
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]:
     """A project and its session, in which everything is as it should be."""
     root = sessions.calm_alone(
-        sessions.make_session_project(tmp_path_factory.mktemp("good"), echo=True, loops=300)
+        sessions.make_session_project(tmp_path_factory.mktemp("good"), echo=True, loops=1500)
     )
     return root, sessions.measure_tiny(root)
 
@@ -190,7 +187,7 @@ def test_a_good_trial_has_everything_a_reader_asks_for(good: tuple[Path, Session
                 continue
             assert boundary.runtime_metrics_file is not None
             assert folder.open(record.planned.trial_id, boundary.runtime_metrics_file).read()
-        assert record.load is not None and record.load.n_requests == 600
+        assert record.load is not None and record.load.n_requests == 3000
         assert record.generator is not None and record.generator.cpu_s is not None
         assert record.generator.headroom_ratio == pytest.approx(
             folder.echo()[0].achieved_per_s / record.load.achieved_per_s

@@ -11,13 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 from harness.analysis.tables.layout import load_trials
-from harness.measure.session import Assembly, measure, prepare
+from harness.measure.session import Assembly
 from harness.model import Outcome, ProfileDefinition, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
-from harness.tests.support.sessions import LIMITS, make_session_project, tiny_assembly, tiny_folder
+from harness.tests.support.sessions import make_session_project, measure_whole, tiny_assembly, tiny_folder
 
 USERS = {"generator": "locust", "profile": {"model": "closed", "users": 2, "loops": 5}}
 RATE = {"generator": "locust", "profile": {"model": "open", "rate_per_s": 5, "duration_s": 1}}
@@ -44,17 +43,11 @@ def assembly_with(root: Path, *tools: str) -> Assembly:
     return replace(tiny_assembly(root), generators=generators)
 
 
-def measured(root: Path, *tools: str) -> SessionFolder:
-    assembly = assembly_with(root, *tools)
-    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    return measure(assembly, prepared, limits=LIMITS)
-
-
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with one session: two trials of the calm variant, and one of another in which no rate is good."""
     made = searching_project(tmp_path_factory.mktemp("searching"))
-    assert measured(made, "locust", "k6").complete
+    measure_whole(assembly_with(made, "locust", "k6"))
     return made
 
 

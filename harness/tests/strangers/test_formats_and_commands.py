@@ -25,7 +25,7 @@ from harness.report.compare.comparing import compare_files
 from harness.report.result import Report
 from harness.tests.support.command import run_here
 from harness.tests.support.generated_jtl import report_file
-from harness.tests.support.result_files import KINDS, TEXTS, Kind, requests, written
+from harness.tests.support.result_files import KINDS, TEXTS, Kind, requests, write
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 every_text = pytest.mark.parametrize("kind", TEXTS, ids=lambda kind: kind.name)
@@ -44,7 +44,7 @@ def test_each_tool_of_the_page_has_a_file_here() -> None:
 
 @every_kind
 def test_the_numbers_are_those_of_the_requests(kind: Kind, tmp_path: Path) -> None:
-    report = report_file(written(tmp_path, kind, MADE))
+    report = report_file(write(tmp_path / kind.name, kind.data(MADE)))
     assert (report.requests, report.errors, report.unreadable) == (MADE.n, MADE.n_errors, 0)
     mean_ms = report.latency_ms["mean"]
     if kind.exact:
@@ -72,7 +72,7 @@ CHANGES: dict[str, Callable[[str], bytes]] = {
 @cache
 def _untouched(kind: Kind, folder: Path) -> tuple[Path, Report, tuple[Check, ...]]:
     """A file as it was written, what is reported of it and what an audit says."""
-    path = written(folder / kind.name.partition(".")[0], kind, MADE)
+    path = write(folder / kind.name.partition(".")[0] / kind.name, kind.data(MADE))
     return path, report_file(path), audit_file(path, Plan()).checks
 
 
@@ -116,7 +116,7 @@ def assert_answered(code: int, out: str, err: str) -> None:
 def test_every_option_of_report_answers_or_refuses(kind: Kind, option: str, tmp_path: Path) -> None:
     (tmp_path / "gc.log").write_text("[2025-11-28T10:30:00.100+0000][0.100s][info][gc] GC(0) Pause Young (Normal) 1M->1M(9M) 4.000ms\n")  # fmt: skip
     for size, made in SIZES.items():
-        path = written(tmp_path, kind, made)
+        path = write(tmp_path / kind.name, kind.data(made))
         code, out, err = run_here(tmp_path, "report", path.name, *ARGUMENTS[option])
         if code == 2 and out and option == "--fail-if":  # printed first, then: a limit cannot be judged
             out, code = "", 2
@@ -131,7 +131,7 @@ def test_every_option_of_report_answers_or_refuses(kind: Kind, option: str, tmp_
 @every_kind
 def test_every_kind_goes_through_label_compare_and_audit(kind: Kind, tmp_path: Path) -> None:
     for size, made in SIZES.items():
-        path = written(tmp_path, kind, made)
+        path = write(tmp_path / kind.name, kind.data(made))
         label = {"simulation.log": "buy", "results.jtl": "GET /a", "run_stats.csv": "GET /a"}.get(
             kind.name, "a"
         )
@@ -215,7 +215,7 @@ def test_what_is_packed_in_another_way_is_named_and_not_read(packed: str, tmp_pa
 
 
 def test_a_page_is_not_written_over_what_it_is_of(tmp_path: Path) -> None:
-    path = written(tmp_path, KINDS[0], MADE)
+    path = write(tmp_path / KINDS[0].name, KINDS[0].data(MADE))
     code, out, err = run_here(tmp_path, "report", path.name, "--html", path.name)
     assert (code, out) == (2, "") and "is one of the files that are read" in err
     assert path.read_bytes() == KINDS[0].data(MADE)

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.loadgen.base import LoadSpec
-from harness.model import LoadProfile, Request
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint, LoadProfile, Request
 from harness.tests.support.available import patient
 
 RIGHT = b'{"v":"HELLO"}'

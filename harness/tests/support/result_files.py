@@ -380,9 +380,8 @@ KINDS = (
 TEXTS = tuple(kind for kind in KINDS if kind.name != "oha.db")
 
 
-def written(folder: Path, kind: Kind, made: Made) -> Path:
-    """Write one file and return it."""
-    path = folder / kind.name
-    folder.mkdir(exist_ok=True)
-    path.write_bytes(kind.data(made))
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file, whose folder may be missing, and return it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path

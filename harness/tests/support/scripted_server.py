@@ -10,7 +10,7 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint
 from harness.tests.support.available import patient
 
 #: In a script: close at once; close with a reset; read only the head before what follows.

@@ -3,8 +3,8 @@
 
 ``python -m harness.tests.support.second_computation`` takes from a build only the names of the trials behind a number.
 Requests come from what wrk and JMeter printed, CPU time from the counter that the service itself publishes before and
-after the load, latencies from metronome's counts, memory and first answers from the records, ratios, means over sessions
-and intervals from the formulas. Exit status 1: a number differs.
+after the load, latencies from metronome's counts, memory, first answers and windows of the warm-up from the records,
+ratios, means over sessions and intervals from the formulas. Exit status 1: a number differs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import statistics
 import sys
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -37,8 +37,10 @@ RATIOS = {
     "strings_ends.throughput.ratio.": "throughput at equal speed", "strings_ages.warm.ratio.": "throughput at equal speed",
     "strings_surface.throughput.ratio.": "throughput at equal speed",
     "strings_then_now.article.ratio.": "throughput by JMeter", "strings_then_now.warm.ratio.": "throughput at equal speed",
+    "strings_then_log.article_log.ratio.": "throughput by JMeter", "strings_then_log.warm_log.ratio.": "throughput at equal speed",
     "strings_latency.p50_40.ratio.": "latency p50", "strings_latency.p50_80.ratio.": "latency p50",
-    "strings_latency.p90_40.ratio.": "latency p90", "clients_latency.p50_40.ratio.": "latency p50",
+    "strings_latency.p90_40.ratio.": "latency p90", "clients_latency.p90_40.ratio.": "latency p90",
+    "clients_latency.p50_20.ratio.": "latency p50", "clients_latency.p50_40.ratio.": "latency p50",
 }  # fmt: skip
 #: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load. Of medians of some
 #: forty microseconds the bundle has counts in whole ones.
@@ -66,34 +68,47 @@ def archive(experiment: str, session: str) -> tuple[dict[str, Any], dict[str, by
     return plan, files
 
 
+def time_until_warm(warm_up: dict[str, Any]) -> float:
+    """Return when the first window began that, alone and in the median of three, is within a tenth of the last ones."""
+    rates = [(w["n_requests"] - w["n_errors"]) / w["duration_s"] for w in warm_up["windows"]]
+    least = 0.9 * statistics.median(rates[-warm_up["spec"]["n_windows"] :])
+    near = [min(rate, statistics.median(rates[at : at + 3])) >= least for at, rate in enumerate(rates)]
+    return float(warm_up["windows"][near.index(True)]["start_s"])
+
+
+def memory_of(record: dict[str, Any]) -> int:
+    """Return the resident bytes after the load."""
+    return next(int(b["reading"]["rss_bytes"]) for b in record["boundaries"] if b["name"] == "after-load")
+
+
+#: Metric -> its value in the record of a trial.
+OF_RECORD: dict[str, Callable[[dict[str, Any]], float]] = {
+    "memory": memory_of,
+    "first": lambda record: float(record["start_up"]["time_to_first_response_s"]),
+    "until warm": lambda record: time_until_warm(record["warm_up"]),
+}
+
+
 def value_of(trial: str, metric: str) -> float:
-    """Return requests per second, CPU seconds per request, bytes of memory, or a latency or the time to the first answer
-    in seconds of a trial, ``bundled/experiment/session/trial``."""
+    """Return requests per second, CPU seconds per request, bytes of memory, or in seconds a latency, the time to the first
+    answer or until warm, of a trial, ``bundled/experiment/session/trial``."""
     _, experiment, session, name = trial.split("/")
     files = archive(experiment, session)[1]
-    if metric in ("memory", "first"):
-        record = json.loads(files[f"{name}/record.json"])
-        read = {boundary["name"]: boundary["reading"]["rss_bytes"] for boundary in record["boundaries"]}
-        return float(
-            read["after-load"] if metric == "memory" else record["start_up"]["time_to_first_response_s"]
-        )
+    if metric in OF_RECORD:
+        return OF_RECORD[metric](json.loads(files[f"{name}/record.json"]))
     if metric.startswith("latency p"):
         path = f"{name}/load/latencies.csv"  # a small one is not compressed
         return quantile_of(files[path] if path in files else files[f"{path}.gz"], int(metric[-2:]) / 100)
     texts = (f"{name}/load/generator.stdout.txt", f"{name}/load/wrk2.txt.gz")
     printed = next(files[path] for path in texts if path in files)
+    of_load = (experiment, session, load_of(trial), metric.split(maxsplit=1)[0])
+    factor = moves(*of_load)[name] if metric.endswith("at equal speed") else 1.0
     if metric.startswith("throughput"):
         by_wrk = _RATE.findall(printed)
         rate = float(by_wrk[-1]) if by_wrk else rate_of_jmeter(printed, files[f"{name}/load/seconds.csv"])
-        if not metric.endswith("at equal speed"):
-            return rate
-        return rate * moves(experiment, session, load_of(trial), "throughput")[name]
-    before, after = (
-        float(_CPU.findall(files[f"{name}/boundary-{moment}-load.prom.gz"])[0])
-        for moment in ("before", "after")
-    )
-    cpu_s = (after - before) / int(_REQUESTS.findall(printed)[-1])
-    return cpu_s if metric == "cpu" else cpu_s * moves(experiment, session, load_of(trial), "cpu")[name]
+        return rate * factor
+    ends = [float(_CPU.findall(files[f"{name}/boundary-{at}-load.prom.gz"])[0]) for at in ("before", "after")]
+    return (ends[1] - ends[0]) / int(_REQUESTS.findall(printed)[-1]) * factor
 
 
 def rate_of_jmeter(printed: bytes, seconds: bytes) -> float:
@@ -117,15 +132,14 @@ def moves(experiment: str, session: str, load_name: str, metric: str) -> dict[st
     variants and levels."""
     plan, files = archive(experiment, session)
     steps, arms = {}, defaultdict(list)
-    for planned in plan["trials"]:
-        name, cell = planned["trial_id"], planned["configuration"]
+    for one in plan["trials"]:
+        name, cell = one["trial_id"], one["configuration"]
         if cell["load_name"] != load_name:
             continue
         record = json.loads(files[f"{name}/record.json"])
         speeds = {speed["cpu"]: speed["step_ns_mean"] for speed in record.get("cpu_speeds", ())}
-        steps[name] = math.log(
-            statistics.fmean(speeds.get(cpu, 1) for cpu in record["instance"]["cpu_affinity"])
-        )
+        cpus = record["instance"]["cpu_affinity"]
+        steps[name] = math.log(statistics.fmean(speeds.get(cpu, 1) for cpu in cpus))
         used = {boundary["name"]: boundary["reading"]["cpu_s"] for boundary in record["boundaries"]}
         if not name.endswith("-aa"):
             load = record["load"]
@@ -147,25 +161,31 @@ def counts_cpu(trial: str) -> bool:
     return bool(_CPU.search(archive(experiment, session)[1][f"{name}/boundary-after-load.prom.gz"]))
 
 
+def planned(trial: str) -> dict[str, Any]:
+    """Return what the plan of its session says of a trial."""
+    _, experiment, session, name = trial.split("/")
+    return dict(next(t for t in archive(experiment, session)[0]["trials"] if t["trial_id"] == name))
+
+
 def load_of(trial: str) -> str:
     """Return the name of the load of a trial."""
-    _, experiment, session, name = trial.split("/")
-    plan = archive(experiment, session)[0]
-    return str(next(t["configuration"]["load_name"] for t in plan["trials"] if t["trial_id"] == name))
+    return str(planned(trial)["configuration"]["load_name"])
 
 
-def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tuple[float, float, float]:
-    """Return ratio, low and high of the 95 % interval: means of log ratios over blocks, Student's t."""
-    values: dict[int, dict[str, float]] = {}
-    for trial in inputs:
-        _, experiment, session, name = trial.split("/")
-        planned = next(t for t in archive(experiment, session)[0]["trials"] if t["trial_id"] == name)
-        arm = planned["configuration"]["variant_name"]
-        values.setdefault(planned["block"], {})[arm] = value_of(trial, metric)
-    logs = [math.log(arms[variant] / arms[reference]) for arms in values.values() if len(arms) == 2]
+def mean_of(logs: list[float]) -> tuple[float, float, float]:
+    """Return the geometric mean and the ends of its 95 % interval, by Student's t, from logarithms."""
     mean = statistics.fmean(logs)
     half = float(stats.t.ppf(0.975, len(logs) - 1)) * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tuple[float, float, float]:
+    """Return a ratio and the ends of its interval: the mean of the logarithms over blocks."""
+    values: dict[int, dict[str, float]] = {}
+    for trial in inputs:
+        plan = planned(trial)
+        values.setdefault(plan["block"], {})[plan["configuration"]["variant_name"]] = value_of(trial, metric)
+    return mean_of([math.log(arms[variant] / arms[reference]) for arms in values.values() if len(arms) == 2])
 
 
 def over_sessions(inputs: list[str]) -> dict[str, tuple[float, ...]]:
@@ -200,14 +220,13 @@ def over_sessions(inputs: list[str]) -> dict[str, tuple[float, ...]]:
     return {name: tuple(math.exp(log + sign * half) for sign in (0, -1, 1)) for name, (log, half) in ends}
 
 
-def differences() -> Iterator[tuple[str, float, float, float]]:
-    """Yield key, published number, second computation and tolerance, of values and both ends."""
-    built = json.loads(BUILT.read_text("utf-8"))
+def results(built: dict[str, Any]) -> Iterator[tuple[str, tuple[float, ...], float]]:
+    """Yield the key of a published number, its value and both ends by the second computation, and the tolerance."""
     for key, entry in built.items():
         if "_sessions.cpu." in key and entry["kind"] in ("between", "predicted"):
-            computed = over_sessions(entry["inputs"])[entry["kind"]]
-            for end, second in zip(("value", "low", "high"), computed, strict=True):
-                yield f"{key} {end}", entry[end], second, 0.01
+            yield key, over_sessions(entry["inputs"])[entry["kind"]], 0.01
+        elif key.startswith("strings_warm.cold.mean.java_") and entry["low"] is not None:
+            yield key, mean_of([math.log(value_of(trial, "until warm")) for trial in entry["inputs"]]), 0.001
     for prefix, metric in RATIOS.items():
         for key, entry in built.items():
             if not key.startswith(prefix) or not entry["inputs"] or entry["low"] is None:
@@ -219,8 +238,15 @@ def differences() -> Iterator[tuple[str, float, float, float]]:
             if metric.startswith("cpu") and not all(map(counts_cpu, entry["inputs"])):
                 continue  # a native image publishes no such counter
             computed = ratio_of(entry["inputs"], variant, (arms - {variant}).pop(), metric)
-            for end, second in zip(("value", "low", "high"), computed, strict=True):
-                yield f"{key} {end}", entry[end], second, TOLERANCE.get(metric, 0.01)
+            yield key, computed, TOLERANCE.get(metric, 0.01)
+
+
+def differences() -> Iterator[tuple[str, float, float, float]]:
+    """Yield key, published number, second computation and tolerance, of values and both ends."""
+    built = json.loads(BUILT.read_text("utf-8"))
+    for key, computed, tolerance in results(built):
+        for end, second in zip(("value", "low", "high"), computed, strict=True):
+            yield f"{key} {end}", built[key][end], second, tolerance
 
 
 def main() -> int:

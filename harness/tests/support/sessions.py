@@ -25,7 +25,7 @@ from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder, Store
 from harness.tests.support.available import patient
 from harness.tests.support.fakes import FakeLoadGenerator
-from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, make_project
+from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, eventually, make_project
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 #: A busy machine may hold up a process for seconds; what shall run into a limit names its own.
@@ -75,6 +75,18 @@ def write_experiment(
     )  # fmt: skip
     file.write_text(text)
     return file
+
+
+#: A factor of the tiny experiment, as TOML, whose levels are loads of one process: ``same_process = "load"``.
+TWO_LOADS = """
+[factors.load]
+few = { load = "few" }
+more = { load = "more" }
+
+[profiles.smoke.loads.more]
+generator = "locust"
+profile = { model = "closed", users = 2, loops = 8 }
+"""
 
 
 def write_tiny(
@@ -136,6 +148,15 @@ def tiny_session(root: Path, *, seed: int = 1) -> tuple[Assembly, Prepared]:
 def measure_tiny(root: Path, *, seed: int = 1, limits: Limits = LIMITS, **more: Any) -> SessionFolder:
     assembly, prepared = tiny_session(root, seed=seed)
     return measure(assembly, prepared, limits=limits, **more)
+
+
+def measure_whole(assembly: Assembly, limits: Limits = LIMITS) -> SessionFolder:
+    """Measure the tiny experiment to its end, and be sure that its files are whole and that nothing of it lives on."""
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
+    folder = measure(assembly, prepared, limits=limits)
+    assert folder.complete and folder.verify() == ()
+    assert eventually(lambda: not running_below(assembly.root))
+    return folder
 
 
 def tiny_folder(root: Path, seed: int = 1) -> SessionFolder:

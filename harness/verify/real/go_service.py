@@ -11,7 +11,7 @@ from harness.agent.http_exchange import gone_check, poll_first_answer, request_b
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.errors import RematchError
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint
 from harness.places.hosts.base import Command, Process
 from harness.places.hosts.local import LocalHost
 from harness.project import find_root

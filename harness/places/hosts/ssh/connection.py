@@ -19,7 +19,7 @@ from typing import IO, Any
 import paramiko
 
 from harness.errors import HostError, InputError
-from harness.model.endpoint import Endpoint
+from harness.model import Endpoint
 from harness.places.hosts.ssh.settings import FILE, HostSettings
 
 CONNECT_WITHIN_S = 15.0

@@ -16,8 +16,7 @@ from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.sampler import SamplerSummary, Subject
 from harness.errors import HostError
-from harness.model import ClockReading, HostClock, Machine, ResourceReading
-from harness.model.endpoint import Endpoint
+from harness.model import ClockReading, Endpoint, HostClock, Machine, ResourceReading
 from harness.places.hosts.base import Command, Completed, Exit, StopSignal, now, run_words
 from harness.places.hosts.local import order_of
 from harness.places.hosts.measuring import MeasuringHost, SpeedMeter, Started

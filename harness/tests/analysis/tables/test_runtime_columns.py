@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,9 @@ def bound(*parts: Part, asked: Rates = CLOSED, around: HostUse | None = None, **
         ((service(0.8, 1), load(0.15, 1)), {}, "machine", ""),  # a service never is
         ((service(0.4, 0, 1), load(0.6, 0, 1)), {"asked": KEPT, "around": HALF_IDLE}, "offered", ""),
         ((service(0.6), load(0.6, 0, machine="load")), {"asked": KEPT}, "offered", ""),  # equal numbers elsewhere
+        # a generator that never sleeps makes way on CPUs that are not the service's
+        ((service(0.5), replace(load(0.78), spins=True), database(0.2, 1)), {"asked": KEPT}, "offered", "499 of 500/s"),
+        ((service(0.9, 0, 1), replace(load(0.9, 0, 1), spins=True)), {"asked": KEPT}, "machine", "share 2 CPUs"),
         # what others took
         ((service(0.3), load(0.6)), {"around": HostUse(n_cpus=2, stolen_cores=0.4)}, "machine", ""),
         ((service(0.3), load(0.6)), {"around": HostUse(n_cpus=2, other_cores=0.4)}, "machine", ""),

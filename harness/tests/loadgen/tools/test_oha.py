@@ -12,8 +12,7 @@ import pytest
 
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.oha import SAMPLES, TOTALS, Oha
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
-from harness.model.endpoint import Endpoint
+from harness.model import ClosedLoad, Endpoint, LoadProfile, LoadSummary, OpenLoad
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
 from harness.tests.support.answering_server import AWKWARD, AnsweringServer, order_of, request_to
 from harness.tests.support.available import program_or_not_asked_for
