@@ -161,7 +161,7 @@ def counts_cpu(trial: str) -> bool:
     return bool(_CPU.search(archive(experiment, session)[1][f"{name}/boundary-after-load.prom.gz"]))
 
 
-def planned(trial: str) -> dict[str, Any]:
+def plan_of(trial: str) -> dict[str, Any]:
     """Return what the plan of its session says of a trial."""
     _, experiment, session, name = trial.split("/")
     return dict(next(t for t in archive(experiment, session)[0]["trials"] if t["trial_id"] == name))
@@ -169,7 +169,7 @@ def planned(trial: str) -> dict[str, Any]:
 
 def load_of(trial: str) -> str:
     """Return the name of the load of a trial."""
-    return str(planned(trial)["configuration"]["load_name"])
+    return str(plan_of(trial)["configuration"]["load_name"])
 
 
 def mean_of(logs: list[float]) -> tuple[float, float, float]:
@@ -183,7 +183,7 @@ def ratio_of(inputs: list[str], variant: str, reference: str, metric: str) -> tu
     """Return a ratio and the ends of its interval: the mean of the logarithms over blocks."""
     values: dict[int, dict[str, float]] = {}
     for trial in inputs:
-        plan = planned(trial)
+        plan = plan_of(trial)
         values.setdefault(plan["block"], {})[plan["configuration"]["variant_name"]] = value_of(trial, metric)
     return mean_of([math.log(arms[variant] / arms[reference]) for arms in values.values() if len(arms) == 2])
 
