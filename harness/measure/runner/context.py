@@ -217,6 +217,11 @@ class Notes:
         """CPUs of the load generator on the service's machine; ``None``: not pinned."""
         return self.placement.generator if self.placement else None
 
+    @property
+    def service_cpus(self) -> tuple[int, ...] | None:
+        """CPUs of the service; ``None``: not pinned."""
+        return self.placement.service if self.placement else None
+
 
 def going_on(first: Notes, spec: TrialSpec, context: TrialContext) -> Notes:
     """Return the notes of a trial that goes on with the process of another one: what holds for the process."""
