@@ -37,7 +37,7 @@ def bring_up_backing(sampler: Sampling, notes: Notes, cleanup: contextlib.ExitSt
         return
     settings = spec.planned.configuration.backing or BackingSettings()
     # by default not on the service's own CPUs: the articles gave the database a machine of its own
-    cpus = notes.generator_cpus if settings.beside == "generator" else notes.service_cpus
+    cpus = notes.placement.generator if settings.beside == "generator" else notes.placement.service
     need = BackingNeed(
         workload=spec.implementation.workload,
         contract=spec.contract,
