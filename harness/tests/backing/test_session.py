@@ -171,7 +171,7 @@ def test_a_later_load_of_a_process_has_what_stands_behind_it_too(tmp_path: Path,
         samples = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
         roles = {line.split(",")[1] for line in samples[1:]}
         assert roles == {"service", "generator", "database", "upstream"}
-        assert record.instance and {it.cpu_affinity for it in record.backing} == {record.instance.cpu_affinity}
+        assert record.instance and {s.cpu_affinity for s in record.backing} == {record.instance.cpu_affinity}
         assert folder.has(record.planned.trial_id, "database.csv")
 
 

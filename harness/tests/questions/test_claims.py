@@ -388,7 +388,7 @@ def test_by_its_own_method_nothing_is_asked_of_bounds_and_ages() -> None:
 
 def test_sessions_that_say_different_things_of_its_method_leave_a_number_undecided() -> None:
     sessions = [made_session(made_trials(RATIO, 1.0 + 0.5 * n), experiment=f"{n}") for n in (-1, 1)]
-    filters = [RATIO.model_copy(update={"experiment": session.experiment}) for session in sessions]
+    filters = tuple(RATIO.model_copy(update={"experiment": session.experiment}) for session in sessions)
     (test,) = judged_claim(one_claim(then=filters), *sessions).tests
     assert (test.then.outcome, test.then.why) == ("undecided", "its sessions say different things")
 
