@@ -120,7 +120,7 @@ _UNUSED: dict[str, dict[str, Any]] = {
         "backing": None, "warm_up_users": 1, "same_process": None, "launcher": None, "same_process_order": "file",
         "design": "alternating", "exchange_s": Experiment.model_fields["exchange_s"].default,
     },
-    "backing": {"authentication": BackingSettings().authentication},
+    "backing": {"authentication": BackingSettings().authentication, "beside": BackingSettings().beside},
     "runtime": {
         **dict.fromkeys(("form", "memory_limit", "pin", "goexperiment", "go", "java", "goamd64", "cpu_limit")),
         **dict.fromkeys(("cpu_request", "cpu_boost", "replicas", "access", "autoscale_cpu", "scale_from")),

@@ -142,6 +142,8 @@ class BackingSettings(Frozen):
     fsync: bool = True  # off: a commit does not wait for the disk
     # what a new connection costs its client: 4,096 rounds of hashing, or two
     authentication: Literal["scram-sha-256", "md5"] = "scram-sha-256"
+    # whose CPUs they have, where all stand on one machine and these are pinned
+    beside: Literal["generator", "service"] = "generator"
     # settings of the upstream API, as its service.toml names them
     upstream: dict[str, SettingValue] = Field(default_factory=dict)
 

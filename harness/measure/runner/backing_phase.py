@@ -35,12 +35,14 @@ def bring_up_backing(sampler: Sampling, notes: Notes, cleanup: contextlib.ExitSt
     needs = spec.implementation.needs
     if not needs:
         return
+    settings = spec.planned.configuration.backing or BackingSettings()
+    # by default not on the service's own CPUs: the articles gave the database a machine of its own
+    cpus = notes.placement.generator if settings.beside == "generator" else notes.placement.service
     need = BackingNeed(
         workload=spec.implementation.workload,
         contract=spec.contract,
-        settings=spec.planned.configuration.backing or BackingSettings(),
-        # not on the service's own CPUs, where it has any: the articles gave the database a machine of its own
-        cpus=None if context.backing_apart else notes.generator_cpus,
+        settings=settings,
+        cpus=None if context.backing_apart else cpus,
     )
     with phase("backing", notes):
         for name in needs:

@@ -165,7 +165,7 @@ class Notes:
     phases: list[Phase] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)
     anchors: list[ClockReading] = field(default_factory=list)
-    placement: Placement | None = None
+    placement: Placement = field(default_factory=Placement)
     backing: list[BackingService] = field(default_factory=list)
     backing_records: list[BackingRecord] = field(default_factory=list)
     backing_cpu_s: float | None = 0.0
@@ -211,11 +211,6 @@ class Notes:
 
     def __post_init__(self) -> None:
         self.anchors.append(self.started)
-
-    @property
-    def generator_cpus(self) -> tuple[int, ...] | None:
-        """CPUs of the load generator on the service's machine; ``None``: not pinned."""
-        return self.placement.generator if self.placement else None
 
 
 def going_on(first: Notes, spec: TrialSpec, context: TrialContext) -> Notes:

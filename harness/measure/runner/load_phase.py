@@ -97,7 +97,7 @@ def measure(instance: Instance, sampler: Sampling, notes: Notes) -> None:
                 version=spec.generator_version,
                 argv=tidy_words(command.argv, notes),
                 environment=tidy_values(command.environment, notes),
-                cpu_affinity=notes.generator_cpus or (),
+                cpu_affinity=notes.placement.generator or (),
                 cpu_s=None,
                 exit_code=None,
                 echo_achieved_per_s=spec.echo_achieved_per_s,
@@ -178,7 +178,7 @@ def _begin(
             argv=command.argv,
             folder=remote,
             environment=command.environment,
-            cpus=notes.generator_cpus,
+            cpus=notes.placement.generator,
             stdout=Path(command.stdout),
             stderr=Path(command.stderr),
         )
@@ -253,10 +253,8 @@ def _wait_for_load(process: _Generator, expected_s: float, instance: Instance, n
 def cpus_at_work(notes: Notes) -> tuple[int, ...]:
     """Return the CPUs of the service's machine that service and generator may use."""
     placement, cpus = notes.placement, notes.context.cpus
-    service, generator = (placement.service, placement.generator) if placement else (None, None)
-    if generator is None and not (placement and placement.generator_apart):
-        generator = cpus
-    return tuple(sorted({*(service or cpus), *(generator or ())}))
+    generator = placement.generator or (() if placement.generator_apart else cpus)
+    return tuple(sorted({*(placement.service or cpus), *generator}))
 
 
 def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s", "wait_s"]) -> float | None:
@@ -287,7 +285,7 @@ def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> Mach
     if notes.machine_before is None or notes.machine_after is None:
         return None
     # on a machine of its own it is none of what this one did
-    apart = notes.placement is not None and notes.placement.generator_apart
+    apart = notes.placement.generator_apart
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
     return machine_window(
         notes.machine_before, notes.machine_after, used_in_load(notes, "cpu_s"), generator_cpu_s,
@@ -393,7 +391,7 @@ def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     events = ",".join((_ALL, *(_NAMED + name for name in _NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / _COUNTS), "-e", events, "-p", str(instance.record.pid))
     argv = (unshare, "--mount", perf, *counting, "--", *command.argv)
-    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=notes.generator_cpus)
+    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=notes.placement.generator)
     done = context.load_host.run(order, timeout_s=_LOAD_S + _EXTRA_S)
     file = folder / _COUNTS
     calls = counts_of(file.read_text("utf-8", "replace")) if file.is_file() else {}

@@ -19,7 +19,6 @@ from itertools import pairwise
 
 from harness.errors import HostError, TrialFailure
 from harness.measure.runner.context import Notes
-from harness.measure.runner.pinning import Placement
 from harness.model import (
     Flag,
     GeneratorRecord,
@@ -112,14 +111,14 @@ def trial_flags(
     machine: MachineWindow | None,
     longest_gap_s: float | None,
     phases: Sequence[Phase],
-    placement: Placement | None,
+    shared: bool,
     clocks: Sequence[HostClock] = (),
     shared_by_design: bool = False,
     service_wait_s: float | None = None,
 ) -> tuple[Flag, ...]:
     """Return the reasons to look twice, in a fixed order.
 
-    ``shared_by_design``: service and generator share their CPUs as the plan says; no echo reading is made of such.
+    ``shared``: service and generator may compete for CPUs; ``shared_by_design``: by the plan, without an echo reading.
     ``service_wait_s``: for how long its threads, all together, waited for a CPU during the load.
     """
     window_s = sum(
@@ -136,7 +135,7 @@ def trial_flags(
             ("errors_seen", load.n_errors > 0),
             ("arrivals_dropped", _has_dropped(load)),
             ("few_requests", load.n_requests < FEW_REQUESTS),
-            ("shared_cores", placement is None or (placement.shared and not shared_by_design)),
+            ("shared_cores", shared and not shared_by_design),
         ]
     flags += [
         ("throttled", bool(machine and machine.n_throttled)),

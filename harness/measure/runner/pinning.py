@@ -26,10 +26,10 @@ Cores = Sequence[Sequence[int]]
 class Placement(Frozen):
     """``None``: not pinned. ``shared``: service and generator may compete for the same cores."""
 
-    service: tuple[int, ...] | None
-    generator: tuple[int, ...] | None
-    shared: bool
-    words: str
+    service: tuple[int, ...] | None = None
+    generator: tuple[int, ...] | None = None
+    shared: bool = True
+    words: str = ""
     generator_apart: bool = False
 
 
@@ -122,13 +122,12 @@ def cpus_allowed(host: Host, pid: int) -> tuple[int, ...] | None:
     return tuple(cpu_list(match.group(1))) if match else None
 
 
-def check_pinned(placement: Placement | None, allowed: tuple[int, ...] | None) -> None:
-    """Refuse a trial whose service may run elsewhere than it was pinned to.
+def check_pinned(wanted: tuple[int, ...] | None, allowed: tuple[int, ...] | None) -> None:
+    """Refuse a trial whose service may run elsewhere than on the wanted CPUs.
 
     Raises:
         TrialFailure: it may; its throughput would be told of another number of cores.
     """
-    wanted = placement.service if placement else None
     if wanted is not None and allowed is not None and set(wanted) != set(allowed):
         raise TrialFailure(
             "failed",

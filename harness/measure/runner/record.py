@@ -87,7 +87,7 @@ def trial_record(notes: Notes) -> TrialRecord:
             machine=notes.machine,
             longest_gap_s=notes.longest_gap_s,
             phases=notes.phases,
-            placement=notes.placement,
+            shared=notes.placement.shared,
             clocks=notes.clocks,
             shared_by_design=spec.planned.shares_cpus,
             service_wait_s=used_in_load(notes, "wait_s"),
@@ -99,7 +99,7 @@ def trial_record(notes: Notes) -> TrialRecord:
         instance=instance,
         request_log=request_log,
         generator=generator,
-        placement=notes.placement.words if notes.placement else "",
+        placement=notes.placement.words,
         extra=extra,
         **noted,
     )

@@ -59,7 +59,7 @@ class RequestLog:
         argv = (python, "-I", "-S", str(program), STDOUT, COUNTED, LAST)
         try:
             context.host.put(PROGRAM, program)
-            command = Command(argv=argv, folder=self._folder, cpus=self._notes.generator_cpus)
+            command = Command(argv=argv, folder=self._folder, cpus=self._notes.placement.generator)
             self._reader = running = context.host.spawn(command)
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem

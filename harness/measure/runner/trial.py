@@ -258,7 +258,7 @@ def _bring_up(sampler: Sampling, notes: Notes) -> Instance:
         variant=configuration.variant,
         build=spec.build,
         folder=notes.service_folder,
-        cpus=notes.placement.service if notes.placement else None,
+        cpus=notes.placement.service,
         environment={name: value for each in notes.backing for name, value in each.environment.items()},
     )
     first, stderr = readiness_request(spec.requests), notes.service_folder / SERVICE_STDERR
@@ -278,7 +278,7 @@ def _bring_up(sampler: Sampling, notes: Notes) -> Instance:
                 raise
     notes.instance = instance.record
     notes.cpus_allowed = cpus_allowed(context.host, instance.record.pid)
-    check_pinned(notes.placement, notes.cpus_allowed)
+    check_pinned(notes.placement.service, notes.cpus_allowed)
     return instance
 
 

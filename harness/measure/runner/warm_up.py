@@ -174,7 +174,7 @@ def _run_window(
     for name in outputs:
         (local / name).unlink(missing_ok=True)
     order = Command(
-        argv=command.argv, folder=remote, environment=command.environment, cpus=notes.generator_cpus
+        argv=command.argv, folder=remote, environment=command.environment, cpus=notes.placement.generator
     )
     done = host.run(order, timeout_s=window_s + EXTRA_S)
     refuse_crashed(instance, "in its warm-up", notes)

@@ -192,7 +192,7 @@ class JudgedTest:
         if today not in ("holds", "fails"):
             return None
         if by_us == "holds":  # true of the services, whatever their source's method shows on this machine
-            return "outdated" if then in ("holds", "fails") and today == "fails" else None
+            return "outdated" if today == "fails" else None
         if then == "fails":
             return "wrong then"
         return "artefact of the method" if (then, by_us) == ("holds", "fails") else None
@@ -284,7 +284,11 @@ def _judgements(
     def judgement(key: tuple[str, int], choice: Choice) -> Judgement:
         if choice.row is None:
             return Judgement("not testable", choice.why)
-        judged = evaluate(tests[key].predicate, choice.row, *adjusted.get(key, (None, 0)))
+        predicate = tests[key].predicate
+        judged = evaluate(predicate, choice.row, *adjusted.get(key, (None, 0)))
+        again = [evaluate(predicate, each.row) for each in choice.passed_over if axis == "then" and each.row]
+        if any(each.outcome != judged.outcome for each in again):
+            judged = Judgement("undecided", "its sessions say different things")
         return judged._replace(row=choice.row)
 
     return {key: (choice, judgement(key, choice)) for key, choice in choices.items()}

@@ -71,8 +71,8 @@ def newest_sessions(root: Path, names: Iterable[str], *, bundled_only: bool = Fa
 def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
     """Return the row that judges a test, and what was passed over for it.
 
-    By its source's method nothing is asked of ages and bounds: they are part of the method. Of programs of its time no
-    second session can judge, so trials that a neighbour slowed count there, at the usual speed.
+    By its source's method nothing is asked of ages and bounds: they are part of the method. Of programs of its time
+    there are few sessions, so trials that a neighbour slowed count there, at the usual speed.
     """
     if axis == "rows" and test.missing is not None:
         return Choice(None, test.missing)

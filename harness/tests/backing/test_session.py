@@ -159,7 +159,8 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
 
 
 def test_a_later_load_of_a_process_has_what_stands_behind_it_too(tmp_path: Path, databases: Path) -> None:
-    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, backing='same_process = "load"'))
+    backing = 'same_process = "load"\nbacking = { beside = "service" }'
+    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, backing=backing))
     file = root / "harness/experiments/tiny.toml"
     file.write_text(file.read_text() + sessions.TWO_LOADS)
     folder = ledger_sessions.measure_ledger(root, ledger_sessions.real_database(databases))
@@ -168,12 +169,9 @@ def test_a_later_load_of_a_process_has_what_stands_behind_it_too(tmp_path: Path,
         assert (record.outcome, record.reason) == (Outcome.OK, None)
         assert [service.name for service in record.backing] == ["postgresql", "upstream"]
         samples = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
-        assert {line.split(",")[1] for line in samples[1:]} == {
-            "service",
-            "generator",
-            "database",
-            "upstream",
-        }
+        roles = {line.split(",")[1] for line in samples[1:]}
+        assert roles == {"service", "generator", "database", "upstream"}
+        assert record.instance and {s.cpu_affinity for s in record.backing} == {record.instance.cpu_affinity}
         assert folder.has(record.planned.trial_id, "database.csv")
 
 

@@ -84,7 +84,7 @@ def test_an_experiment_keeps_its_hash_from_when_definitions_could_say_less(name:
 
 
 def test_a_changed_backing_setting_is_another_definition_and_an_old_hash_is_kept(tmp_path: Path) -> None:
-    named = 'backing = { index = true, authentication = "scram-sha-256" }'
+    named = 'backing = { index = true, authentication = "scram-sha-256", beside = "generator" }'
     backings = ("", "backing = { index = true }", named, "backing = { fsync = false }", MD5)
     hashes = [
         load_study(make_ledger_project(tmp_path / str(n), backing=backing), "tiny").definition_sha256

@@ -223,7 +223,7 @@ def test_limits_that_nobody_enforced_are_flagged(project: Project, monkeypatch: 
     assert record.limits is not None
     assert record.limits.why_not == "not allowed"
     flags = trial_flags(
-        load=None, generator=None, instance=record, machine=None, longest_gap_s=None, phases=(), placement=None,
+        load=None, generator=None, instance=record, machine=None, longest_gap_s=None, phases=(), shared=True,
     )  # fmt: skip
     assert flags == ("limits_not_enforced",)
 

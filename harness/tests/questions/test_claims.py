@@ -188,13 +188,7 @@ RATE = VALUE.model_copy(update={"metric": "throughput_per_s"})
         (RATIO, Above(), 3.0, {"blocks": 4}, "4 blocks, fewer than 5"),
         (VALUE, Above(limit=100.0), 100.0, {"noise": 0.1}, "the 95 % interval allows both"),
         *(
-            (
-                wanted,
-                Above(),
-                3.0,
-                {"bound_by": "generator"},
-                "no verdict: bound by the generator",
-            )
+            (wanted, Above(), 3.0, {"bound_by": "generator"}, "no verdict: bound by the generator")
             for wanted in (RATIO, LEVELS, RATE)
         ),
     ],
@@ -390,6 +384,13 @@ def test_by_its_own_method_nothing_is_asked_of_bounds_and_ages() -> None:
     assert (test.then.outcome, test.then_ours.outcome) == ("holds", "not testable")
     assert "speaks of warm services" in test.then_ours.why
     assert test.outcome == "not testable"
+
+
+def test_sessions_that_say_different_things_of_its_method_leave_a_number_undecided() -> None:
+    sessions = [made_session(made_trials(RATIO, 1.0 + 0.5 * n), experiment=f"{n}") for n in (-1, 1)]
+    filters = tuple(RATIO.model_copy(update={"experiment": session.experiment}) for session in sessions)
+    (test,) = judged_claim(one_claim(then=filters), *sessions).tests
+    assert (test.then.outcome, test.then.why) == ("undecided", "its sessions say different things")
 
 
 def test_trials_that_a_neighbour_slowed_count_for_programs_of_the_time_alone() -> None:

@@ -80,7 +80,7 @@ def test_cores_are_read_from_what_the_kernel_tells(tmp_path: Path) -> None:
 
 
 def test_a_process_that_may_run_elsewhere_than_it_was_pinned_to_is_a_failed_trial() -> None:
-    pinned = place((0, 1), 1, "limit")
+    pinned = place((0, 1), 1, "limit").service
     check_pinned(pinned, (0,))
     check_pinned(pinned, None)  # the kernel does not tell
     with pytest.raises(TrialFailure, match="CPU affinity of the service is 0-1, expected 0; another program"):

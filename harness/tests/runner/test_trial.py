@@ -271,7 +271,7 @@ def flags_of(load: model.LoadSummary, generator: str, other_cpu_s: float, wait_s
     )  # fmt: skip
     flags = trial_flags(
         load=load, generator=record, instance=None, machine=model.MachineWindow.model_validate(window),
-        longest_gap_s=None, phases=(model.Phase(name="measurement", start=begun, end=ended),), placement=None,
+        longest_gap_s=None, phases=(model.Phase(name="measurement", start=begun, end=ended),), shared=True,
         service_wait_s=wait_s,
     )  # fmt: skip
     return {str(flag) for flag in flags} - {"noisy_machine", "shared_cores"}
