@@ -88,6 +88,11 @@ class MachineWindow(Frozen):
         return window_s > 0 and (steal_s > STEAL_SHARE * window_s or other_s > OTHER_CPU_SHARE * window_s)
 
 
+def difference(before: float | None, after: float | None) -> float | None:
+    """Return after less before; ``None``: one of them is not known."""
+    return None if before is None or after is None else after - before
+
+
 class CpuSpeed(Frozen):
     """How fast one CPU of the service's machine was while the load ran: CPU time of a step of a fixed calculation."""
 

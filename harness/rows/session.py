@@ -164,15 +164,10 @@ class Session:
         if unknown := [name for name in names if name not in known]:
             allowed = ", ".join(known)
             raise InputError("no such comparison", file=self.experiment, found=unknown[0], allowed=allowed)
-        rows = []
-        for declared in self.declared:
-            for name, metric in declared.metrics.items():
-                if not names or name in names:
-                    chosen = trials
-                    if chosen is None:
-                        chosen = self.loads() if metric in OF_LOAD else self.trials
-                    rows.append(self._compare(declared, chosen, name, metric, level=level))
-        return stack(*rows)
+        return stack(*(
+            self._compare(declared, name, metric, trials, level)
+            for declared in self.declared for name, metric in declared.metrics.items() if not names or name in names
+        ))  # fmt: skip
 
     def overview(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of ``rematch results``: mean of each variant and its ratio to the reference, in the usual
@@ -210,8 +205,10 @@ class Session:
         return describe(None if chosen.empty else chosen)
 
     def _compare(
-        self, declared: DeclaredComparison, trials: pd.DataFrame, name: str, metric: str, *, level: float
+        self, declared: DeclaredComparison, name: str, metric: str, trials: pd.DataFrame | None, level: float
     ) -> pd.DataFrame:
+        if trials is None:
+            trials = self.loads() if metric in OF_LOAD else self.trials
         for factor, value in declared.where.items():
             trials = trials[trials[factor_column(factor)] == value]
         options: dict[str, Any] = {"margin": declared.margin, "bounded": declared.bounded, "level": level}

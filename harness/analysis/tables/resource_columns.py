@@ -17,6 +17,7 @@ import pandas as pd
 
 from harness.model import MachineWindow, Phase, ResourceReading, TrialRecord
 from harness.model.digits import whole_percent
+from harness.model.started import difference
 
 #: Role in the samples of the process that reads a request log from a pipe.
 LOG_READER = "log-reader"
@@ -83,8 +84,7 @@ def _kernel_part(record: TrialRecord, cpu_s: float) -> float | None:
 
 def grown_under_load(record: TrialRecord, name: str) -> float | None:
     """Return how much a counter of the instance's readings grew between the boundaries; ``None``: it was not read."""
-    before, after = (getattr(reading_at(record, at), name, None) for at in ("before-load", "after-load"))
-    return None if before is None or after is None else float(after - before)
+    return difference(*(getattr(reading_at(record, at), name, None) for at in ("before-load", "after-load")))
 
 
 def grown_within(readings: pd.DataFrame, name: str, window: tuple[float, float]) -> float | None:

@@ -15,6 +15,7 @@ from harness.errors import InputError
 from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
 from harness.model import SessionHeader, TrialRecord
 from harness.model.age import COMPILED_SHARE, trial_age
+from harness.model.started import difference
 from harness.model.trial import Boundary, pod_metrics_file
 from harness.store import SessionFolder
 
@@ -83,13 +84,9 @@ def gauge_growth(
     if len(before) != len(after):
         return None
     return _sum(
-        _less(now.gauges.get(gauge), then.gauges.get(gauge, at_first))
+        difference(then.gauges.get(gauge, at_first), now.gauges.get(gauge))
         for then, now in zip(before, after, strict=True)
     )
-
-
-def _less(now: float | None, then: float | None) -> float | None:
-    return None if now is None or then is None else now - then
 
 
 def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> tuple[RuntimeMetrics, ...]:

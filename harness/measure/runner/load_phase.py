@@ -43,6 +43,7 @@ from harness.model import (
     Outcome,
     Phase,
 )
+from harness.model.started import difference
 from harness.model.trial import sent_late
 from harness.places.backing import refuse_ended
 from harness.places.hosts.base import Command, Process
@@ -262,11 +263,6 @@ def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s", "wait_s"]) ->
     between the two boundaries of the measurement."""
     used = {boundary.name: getattr(boundary.reading, what) for boundary in notes.boundaries}
     return difference(used.get("before-load"), used.get("after-load"))
-
-
-def difference(before: float | None, after: float | None) -> float | None:
-    """Return after less before; ``None``: one of them is not known."""
-    return None if before is None or after is None else after - before
 
 
 def arm_cpu_s(notes: Notes) -> float | None:

@@ -23,10 +23,11 @@ from harness.loadgen.correlation import Scalar, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.measure.runner.context import Notes, open_folder, watch
 from harness.measure.runner.duet_arm import DuetArm
-from harness.measure.runner.load_phase import command_of, difference
+from harness.measure.runner.load_phase import command_of
 from harness.measure.runner.outcome import refuse_crashed
 from harness.measure.runner.snapshots import save_metrics
 from harness.model import ClosedLoad, Endpoint, Outcome, Request, WarmUpRecord, WarmUpSpec, WarmUpWindow
+from harness.model.started import difference
 from harness.model.warm_up import WarmClass, unsettled
 from harness.places.hosts.base import Command
 from harness.places.launchers.base import Instance

@@ -11,6 +11,7 @@ from typing import Any
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.model import ClockReading, MachineWindow, ResourceReading
+from harness.model.started import difference
 
 #: What a window has the differences of.
 COUNTED = (
@@ -29,15 +30,11 @@ def machine_window(before: MachineReading, after: MachineReading, *used_cpu_s: f
     """Return what happened between two readings. The load average is the later one. ``used_cpu_s``: CPU seconds of
     each part of the trial; ``other_cpu_s`` is what none of them used, the harness's own sampling included: the kernel
     counts it in hundredths of a second, so a small negative difference is zero."""
-    busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
+    busy_s = difference(before.total_cpu_s, after.total_cpu_s)
     used_s = None if None in used_cpu_s else sum(used for used in used_cpu_s if used is not None)
     other_cpu_s = None if busy_s is None or used_s is None else max(0.0, busy_s - used_s)
-    differences = {name: _difference(getattr(before, name), getattr(after, name)) for name in COUNTED}
-    return MachineWindow(**differences, load_average_1m=after.load_average_1m, other_cpu_s=other_cpu_s)
-
-
-def _difference(before: Any, after: Any) -> Any:
-    return None if before is None or after is None else after - before
+    used: dict[str, Any] = {name: difference(getattr(before, name), getattr(after, name)) for name in COUNTED}
+    return MachineWindow(**used, load_average_1m=after.load_average_1m, other_cpu_s=other_cpu_s)
 
 
 def on_our_clock(file: Path, offset_s: float) -> None:

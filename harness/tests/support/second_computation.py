@@ -41,7 +41,7 @@ RATIOS = {
     "strings_latency.p50_40.ratio.": "latency p50", "strings_latency.p50_80.ratio.": "latency p50",
     "strings_latency.p90_40.ratio.": "latency p90", "clients_latency.p90_40.ratio.": "latency p90",
     "clients_latency.p50_20.ratio.": "latency p50", "clients_latency.p50_40.ratio.": "latency p50",
-    "bank_latency.p50_40.ratio.": "latency p50",
+    "bank_latency.p50_20.ratio.": "latency p50", "bank_latency.p50_40.ratio.": "latency p50",
 }  # fmt: skip
 #: Else a hundredth: JMeter's start and the service's counter are some milliseconds beside the load. Of medians of some
 #: forty microseconds the bundle has counts in whole ones.
