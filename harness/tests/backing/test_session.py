@@ -160,9 +160,9 @@ def test_a_database_killed_under_load_fails_the_trial_and_says_so(tmp_path: Path
 
 def test_a_later_load_of_a_process_has_what_stands_behind_it_too(tmp_path: Path, databases: Path) -> None:
     backing = 'same_process = "load"\nbacking = { beside = "service" }'
-    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, backing=backing))
+    root = sessions.calm_alone(ledger_sessions.make_ledger_project(tmp_path, backing=backing, loops=300))
     file = root / "harness/experiments/tiny.toml"
-    file.write_text(file.read_text() + sessions.TWO_LOADS)
+    file.write_text(file.read_text() + sessions.TWO_LOADS.replace("loops = 8", "loops = 300"))
     folder = ledger_sessions.measure_ledger(root, ledger_sessions.real_database(databases))
     records = {bool(record.planned.process_of): record for record in folder.records()}
     for record in (records[False], records[True]):
