@@ -128,8 +128,8 @@ def registrations(sessions: Sequence[tuple[str, tuple[str, ...] | None]]) -> str
     n, same = len(registered), sum(ALTERED not in changed for _, changed in registered)
     since = dict.fromkeys(f"{name} ({'; '.join(changed)})" for name, changed in registered if changed)
     return (
-        f"{n} of {len(sessions)} sessions registered plan, margins and rule of stopping before the first trial; the "
-        f"stored ones have the hash of then in {'all' if same == n else same} of them"
+        f"{n} of {len(sessions)} sessions registered plan, margins and rule of stopping before their first trial, and "
+        f"{'all' if same == n else same} of these still have what was hashed"
         f"{'; changed since: ' if since else ''}{', '.join(since)}"
     )
 

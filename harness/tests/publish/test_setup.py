@@ -52,11 +52,9 @@ def test_versions_of_generators_are_those_that_trials_recorded() -> None:
 def test_it_is_printed_of_how_many_registered_sessions_the_hash_holds() -> None:
     text = session_facts.registrations([("a", ()), ("b", None), ("c", ("definition",))])
     assert text.startswith(
-        "2 of 3 sessions registered plan, margins and rule of stopping before the first trial"
+        "2 of 3 sessions registered plan, margins and rule of stopping before their first trial"
     )
-    assert text.endswith(
-        "; the stored ones have the hash of then in all of them; changed since: c (definition)"
-    )
+    assert text.endswith(", and all of these still have what was hashed; changed since: c (definition)")
     assert (
         session_facts.registrations([("b", None)]) == "No session registered its plan before its first trial"
     )
